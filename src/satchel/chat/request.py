@@ -1,0 +1,70 @@
+"""What is asked of a model server: one generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from satchel.chat.messages import Extra, Json, Message
+
+
+def _no_extra() -> Extra:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One sensible set of arguments for a tool: ``label`` tells a model what it is for."""
+
+    arguments: Mapping[str, str]
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool declaration. ``parameters`` is a JSON Schema object.
+
+    ``choices`` lists the argument sets that make sense now. They are never sent over the wire: only an upstream
+    whose model must be guided (``ModelCapabilities.tools == "guided"``) reads them.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    choices: tuple[Choice, ...] = ()
+    extra: Extra = field(default_factory=_no_extra)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPolicy:
+    """Which tool the model must, may or must not call. ``name`` is set exactly when ``mode`` is "named"."""
+
+    mode: Literal["auto", "none", "required", "named"] = "auto"
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """Sampling settings; None leaves a setting to the model server."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """One generation: ``model`` is a name that the model client knows, "" its default.
+
+    ``extra`` holds request fields of one wire format that have no place here; they are replayed to that format.
+    """
+
+    model: str = ""
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolPolicy | None = None
+    sampling: Sampling = Sampling()
+    max_tokens: int | None = None
+    extra: Extra = field(default_factory=_no_extra)

@@ -1,0 +1,68 @@
+"""The loop's own seam: whoever answers calls is a ``ToolHost``. Skills, code tools and tests are hosts alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from satchel.chat.messages import Message
+from satchel.chat.request import ToolSpec
+from satchel.tools.base import Tool, ToolCall, ToolContext, ToolResult, failure
+
+
+class ToolHost(Protocol):
+    """Declares tools and answers calls to them, for one turn."""
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """The declarations, constant during the turn and sorted by the host in a fixed order."""
+        ...
+
+    async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Answers one call to a declared tool. Never raises for what a model got wrong."""
+        ...
+
+    def holds_answer(self) -> bool:
+        """Whether text of the coming round must wait until ``before_answer`` has been asked."""
+        ...
+
+    async def before_answer(self, context: ToolContext) -> Sequence[Message]:
+        """Messages that the model must see before it may finish; none lets the answer out."""
+        ...
+
+    def advise_unknown(self, name: str) -> str:
+        """A sentence for a call to a tool that nobody declared, "" when this host has nothing to say of it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stops whatever still runs for this turn."""
+        ...
+
+
+class ToolBox:
+    """A host over plain tools."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+
+    def specs(self) -> Sequence[ToolSpec]:
+        return tuple(tool.spec for tool in self._tools.values())
+
+    async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return failure("unknown-tool", f'there is no tool called "{call.name}".')
+        return await tool.run(call, context)
+
+    def holds_answer(self) -> bool:
+        return False
+
+    async def before_answer(self, context: ToolContext) -> Sequence[Message]:
+        del context
+        return ()
+
+    def advise_unknown(self, name: str) -> str:
+        del name
+        return ""
+
+    async def aclose(self) -> None:
+        return

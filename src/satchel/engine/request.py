@@ -1,0 +1,49 @@
+"""What a face asks of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from satchel.chat.request import ChatRequest
+from satchel.engine.events import ROOT
+from satchel.skills.model import LoadedSkill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """On whose behalf a turn runs. ``id`` is "local" on one's own machine."""
+
+    id: str = "local"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillSelection:
+    """Which skills a turn may reach.
+
+    ``names`` are selected by the caller. With ``discovery`` the rest of the catalogue is advertised too. ``inline``
+    skills come with the request itself.
+    """
+
+    names: tuple[str, ...] = ()
+    discovery: bool = True
+    inline: tuple[LoadedSkill, ...] = ()
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the turn has nothing to do with skills."""
+        return not self.names and not self.discovery and not self.inline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """One request until its answer. ``workspace`` is a directory for tools that make files, "" for none.
+
+    ``deadline_s`` bounds the whole turn in seconds; None leaves it open.
+    """
+
+    chat: ChatRequest
+    skills: SkillSelection = SkillSelection()
+    principal: Principal = Principal()
+    agent: str = ROOT
+    workspace: str = ""
+    deadline_s: float | None = None

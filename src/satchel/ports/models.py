@@ -1,0 +1,60 @@
+"""Model servers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from satchel.chat.capabilities import ModelCapabilities, ModelInfo
+from satchel.chat.events import ModelEvent
+from satchel.chat.request import ChatRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedOptions:
+    """The model that runs in this process. ``weights`` is a GGUF file, "large", "small" or "" for the default.
+
+    ``cache_dir`` holds downloaded weights; ``threads`` 0 means one for each core up to eight.
+    """
+
+    weights: str = ""
+    cache_dir: str = ""
+    threads: int = 0
+    context_tokens: int = 8192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamOptions:
+    """A model server to speak to. ``url`` is its base address, with the version segment where the API has one.
+
+    ``api_key`` goes out as a bearer token. ``connect_s`` bounds the connection, ``silence_s`` the time without a
+    byte; a generation as a whole has no limit here.
+    """
+
+    kind: Literal["openai"] = "openai"
+    url: str = ""
+    api_key: str = ""
+    connect_s: float = 10.0
+    silence_s: float = 300.0
+
+
+class ModelClient(Protocol):
+    """One model server, or several behind one face."""
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        """What can be asked for."""
+        ...
+
+    def capabilities(self, model: str) -> ModelCapabilities:
+        """What the named model can carry; "" names the default model."""
+        ...
+
+    def stream(self, request: ChatRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        """One generation. Leaving the block stops it at the server. Raises ``UpstreamError``."""
+        ...
+
+    async def aclose(self) -> None:
+        """Releases connections and engines."""
+        ...

@@ -1,0 +1,53 @@
+"""An immutable snapshot of skills: all lookup stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from satchel.skills.model import Diagnostic, Skill
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog:
+    """Skills sorted by name (code points), with what was found wrong while collecting them.
+
+    ``revision`` changes whenever the content may have changed. Instances never change, so readers need no lock.
+    """
+
+    revision: str = ""
+    skills: tuple[Skill, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.skills, key=lambda skill: skill.name))
+        object.__setattr__(self, "skills", ordered)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Skill]:
+        table: dict[str, Skill] = {}
+        for skill in self.skills:
+            table.setdefault(skill.name.casefold(), skill)
+        return table
+
+    def get(self, name: str) -> Skill | None:
+        """The skill of that name, in any letter case, or None. Blanks around the name do not count."""
+        return self._by_name.get(name.strip().casefold())
+
+    def pick(self, names: Iterable[str]) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
+        """``(found, unknown)``: the named skills sorted by name and each once, and the names that no skill has."""
+        found: dict[str, Skill] = {}
+        unknown: list[str] = []
+        for name in names:
+            skill = self.get(name)
+            if skill is not None:
+                found[skill.name] = skill
+            elif name not in unknown:
+                unknown.append(name)
+        return tuple(found[key] for key in sorted(found)), tuple(unknown)
+
+    @property
+    def offered(self) -> tuple[Skill, ...]:
+        """What a model may be told about: every skill that it may invoke by itself."""
+        return tuple(skill for skill in self.skills if skill.flags.model_invocable)
