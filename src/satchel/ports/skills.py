@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from satchel.skills.catalog import Catalog
-from satchel.skills.model import LoadedSkill, SkillRef
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """A piece of one text file: bytes ``start`` to ``end`` (exclusive) of ``total``, never splitting a character."""
-
-    text: str
-    start: int
-    end: int
-    total: int
-
-    @property
-    def is_last(self) -> bool:
-        """Whether nothing follows."""
-        return self.end >= self.total
+from satchel.skills.model import LoadedSkill, Page, SkillRef
 
 
 class SkillSource(Protocol):

@@ -115,3 +115,18 @@ class LoadedSkill:
     def name(self) -> str:
         """The skill's name."""
         return self.skill.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A piece of one text file: bytes ``start`` to ``end`` (exclusive) of ``total``, never splitting a character."""
+
+    text: str
+    start: int
+    end: int
+    total: int
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing follows."""
+        return self.end >= self.total

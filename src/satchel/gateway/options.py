@@ -1,0 +1,19 @@
+"""What decides how the gateway listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """``keys`` are bearer keys that clients must send; none leaves the gateway open (it binds to loopback by default).
+
+    ``heartbeat_s``: a comment is sent on a silent stream after so many seconds. ``max_body_bytes`` bounds a request.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8321
+    keys: tuple[str, ...] = ()
+    heartbeat_s: float = 15.0
+    max_body_bytes: int = 32 * 1024 * 1024
