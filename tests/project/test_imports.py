@@ -1,0 +1,34 @@
+"""What importing costs, by what is imported. Seconds are measured in benchmarks/imports.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = frozenset({"fastapi", "starlette", "uvicorn", "aiohttp", "xllamacpp", "opentelemetry"})
+
+
+def imported_by(code: str) -> set[str]:
+    """Names of the top-level packages that a fresh interpreter has imported after the code."""
+    report = "import sys; sys.stderr.write('\\n'.join(m.partition('.')[0] for m in sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return set(ended.stderr.split())
+
+
+def test_the_library_brings_no_server_no_validation_and_no_loop() -> None:
+    assert imported_by("import satchel") & (HEAVY | {"pydantic", "asyncio", "cyclopts", "rich"}) == set()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
+def test_asking_for_help_brings_no_server_and_no_engine(words: list[str]) -> None:
+    code = (
+        "import contextlib, io, sys\n"
+        f"sys.argv = ['satchel', *{words!r}]\n"
+        "from satchel.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):\n"
+        "    try:\n        main()\n    except SystemExit as ended:\n        assert not ended.code, ended.code"
+    )
+    assert imported_by(code) & HEAVY == set()
