@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from satchel.chat.messages import Message
@@ -38,11 +38,17 @@ class ToolHost(Protocol):
         ...
 
 
-class ToolBox:
-    """A host over plain tools."""
+def _nothing_to_say(name: str) -> str:
+    del name
+    return ""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+
+class ToolBox:
+    """A host over plain tools. ``advise`` says something useful of a name that no tool has, or ""."""
+
+    def __init__(self, tools: Sequence[Tool], *, advise: Callable[[str], str] = _nothing_to_say) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
+        self._advise = advise
 
     def specs(self) -> Sequence[ToolSpec]:
         return tuple(tool.spec for tool in self._tools.values())
@@ -61,8 +67,7 @@ class ToolBox:
         return ()
 
     def advise_unknown(self, name: str) -> str:
-        del name
-        return ""
+        return self._advise(name)
 
     async def aclose(self) -> None:
         return

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import ROOT
-from satchel.skills.model import LoadedSkill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,18 +19,16 @@ class Principal:
 class SkillSelection:
     """Which skills a turn may reach.
 
-    ``names`` are selected by the caller. With ``discovery`` the rest of the catalogue is advertised too. ``inline``
-    skills come with the request itself.
+    ``names`` are selected by the caller. With ``discovery`` the rest of the catalogue is advertised too.
     """
 
     names: tuple[str, ...] = ()
     discovery: bool = True
-    inline: tuple[LoadedSkill, ...] = ()
 
     @property
     def is_off(self) -> bool:
         """Whether the turn has nothing to do with skills."""
-        return not self.names and not self.discovery and not self.inline
+        return not self.names and not self.discovery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

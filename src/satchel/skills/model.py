@@ -89,6 +89,39 @@ class Skill:
         value = self.frontmatter.get(key, "")
         return " ".join(value.split()) if isinstance(value, str) else ""
 
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The text entries of the ``metadata`` field; nested values stay in ``frontmatter``."""
+        value = self.frontmatter.get("metadata")
+        if not isinstance(value, Mapping):
+            return {}
+        return {key: item for key, item in value.items() if isinstance(item, str)}
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-safe: everything that is known without the body."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "source": self.ref.source,
+            "location": self.location,
+            "frontmatter": _plain(self.frontmatter),
+            "metadata": self.metadata,
+            "allowed_tools": list(self.allowed_tools),
+            "model_invocable": self.flags.model_invocable,
+            "user_invocable": self.flags.user_invocable,
+            "trusted": self.trusted,
+            "shadowed": list(self.shadowed),
+            "diagnostics": [diagnostic.to_dict() for diagnostic in self.diagnostics],
+        }
+
+
+def _plain(value: YamlValue) -> object:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFile:
@@ -103,13 +136,15 @@ class SkillFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSkill:
     """A skill with its body and its files. ``body`` is everything after the frontmatter, unchanged;
-    ``manifest_bytes`` is the size of the whole SKILL.md.
+    ``manifest_bytes`` is the size of the whole SKILL.md; ``modified`` is when it last changed, in Unix seconds, 0 when
+    unknown.
     """
 
     skill: Skill
     body: str
     manifest_bytes: int
     files: tuple[SkillFile, ...] = ()
+    modified: float = 0.0
 
     @property
     def name(self) -> str:

@@ -1,0 +1,1 @@
+"""Settings become a running program here: the only place that names adapters."""

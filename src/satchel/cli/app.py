@@ -1,0 +1,102 @@
+"""Parses the command line and turns every failure into one clear message and an exit code.
+
+Exit codes: 0 done, 1 findings or a failure, 2 the call or its settings are wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+import cyclopts
+from cyclopts import App
+
+from satchel import __version__
+from satchel.cli.console import missing_package, print_error
+from satchel.errors import SatchelError, SetupError
+
+app = App(
+    name="satchel",
+    help="Agent Skills for any chat model: list, check and try skills, or serve them to any client.",
+    version=__version__,
+    help_format="plaintext",
+    default_parameter=cyclopts.Parameter(negative=()),
+)
+app.command("satchel.cli.run:run", name="run", help="Ask a model a question with your skills at hand.", sort_key=1)
+app.command("satchel.cli.serve:serve", name="serve", help="Serve skills to OpenAI clients over HTTP.", sort_key=2)
+app.command(
+    "satchel.cli.list:list_skills",
+    name="list",
+    help="List the skills that are found, and what is wrong with any.",
+    sort_key=3,
+)
+app.command(
+    "satchel.cli.show:show", name="show", help="Show one skill: its metadata, files and instructions.", sort_key=4
+)
+app.command("satchel.cli.check:check", name="check", help="Check skill folders before you publish them.", sort_key=5)
+app.command(
+    "satchel.cli.doctor:doctor",
+    name="doctor",
+    help="Say what this machine has, what is missing and how to get it.",
+    sort_key=6,
+)
+app.command(
+    "satchel.cli.model:app",
+    name="model",
+    help="The embedded model's weights: where they are, fetch, verify.",
+    sort_key=7,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of the ``satchel`` program; never returns."""
+    sys.exit(call(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code. ``SATCHEL_DEBUG=1`` lets tracebacks through."""
+    wants_json = "--json" in arguments
+    debug = os.environ.get("SATCHEL_DEBUG", "0") not in {"", "0"}
+    try:
+        if not arguments:
+            app.help_print([])
+            return 0
+        result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        if asyncio.iscoroutine(result):
+            result = asyncio.run(result)
+        sys.stdout.flush()
+    except cyclopts.CycloptsError as error:
+        print_error(
+            SetupError("setting-invalid", _one_line(str(error)), hint="satchel --help shows the commands."),
+            wants_json=wants_json,
+        )
+        return 2
+    except SatchelError as error:
+        if debug:
+            raise
+        print_error(error, wants_json=wants_json)
+        return 2 if isinstance(error, SetupError) else 1
+    except ImportError as error:
+        # A command that cannot be imported arrives wrapped; what is missing stands in its cause.
+        missing = error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else error
+        if debug or not isinstance(missing, ModuleNotFoundError) or _is_ours(missing):
+            raise
+        print_error(missing_package(missing), wants_json=wants_json)
+        return 2
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (``satchel list | head``): nothing to say, and nothing may be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _is_ours(error: ModuleNotFoundError) -> bool:
+    return (error.name or "").split(".")[0] == "satchel"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,68 @@
+"""Where output goes: results to stdout, everything for people to stderr, JSON with stable keys."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+
+from satchel.errors import SatchelError, SetupError
+from satchel.skills.model import Diagnostic
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def print_line_json(value: Mapping[str, object]) -> None:
+    """One JSON object on one line of stdout, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str = "") -> None:
+    """A line for people."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def print_error(error: SatchelError, *, wants_json: bool) -> None:
+    """The one form of a failure: code, cause, hint."""
+    if wants_json:
+        print_line_json({"error": error.to_dict()})
+        return
+    say(f"satchel: {printable(error.message)} [{error.code}]")
+    if error.hint:
+        say(f"  hint: {printable(error.hint)}")
+
+
+def missing_package(error: ModuleNotFoundError) -> SetupError:
+    """A package of an extra is not installed."""
+    return SetupError(
+        "extra-missing",
+        f"The package {error.name} is needed for this and is not installed.",
+        hint="pip install 'satchel[all]'",
+        data={"package": error.name or ""},
+    )
+
+
+def printable(text: str) -> str:
+    """The text without control characters: a skill's words must not drive a terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+    """Findings for people, one a line, each with its hint below."""
+    for item in diagnostics:
+        where = f"{item.path}:{item.line}" if item.line else item.path
+        say(f"{item.severity}: {printable(where)}: {printable(item.message)} [{item.rule}]")
+        if item.hint:
+            say(f"  hint: {printable(item.hint)}")
+
+
+def bytes_text(size: int) -> str:
+    """A size as people read it."""
+    from satchel.context.budget import format_bytes
+
+    return format_bytes(size)

@@ -1,0 +1,59 @@
+"""``satchel list``."""
+
+from __future__ import annotations
+
+import sys
+
+from satchel.cli.console import print_diagnostics, print_json, printable, say
+from satchel.cli.options import Json, SkillOptions, settings_from
+from satchel.cli.views import skill_view
+from satchel.errors import SkillError
+from satchel.library import Library
+from satchel.skills.model import Diagnostic, LoadedSkill
+from satchel.wiring.sources import open_library, roots
+
+
+def list_skills(*, skills: SkillOptions = SkillOptions(), json: Json = False) -> int:
+    """List the skills that are found, and what is wrong with any.
+
+    A folder that looks like a skill and does not load is named with its line, the reason and a hint.
+    """
+    settings = settings_from(skills)
+    library = open_library(settings)
+    loaded, late = _load_all(library)
+    diagnostics = [*library.diagnostics, *late]
+    if json:
+        print_json(
+            {
+                "skills": [skill_view(item) for item in loaded],
+                "diagnostics": [item.to_dict() for item in diagnostics],
+            }
+        )
+        return 0
+    width = max((len(item.name) for item in loaded), default=0)
+    for item in loaded:
+        sys.stdout.write(f"{item.name:<{width}}  {printable(item.skill.summary)}\n")
+    print_diagnostics(diagnostics)
+    if not loaded:
+        searched = roots(settings)
+        say("No skills found." if searched else "No skills found: there is no directory to look in.")
+        for root in searched:
+            say(f"  looked in {root}")
+        say("  hint: name a directory with --skills-dir DIR; each skill is a folder with a SKILL.md.")
+    return 0
+
+
+def _load_all(library: Library) -> tuple[list[LoadedSkill], list[Diagnostic]]:
+    loaded: list[LoadedSkill] = []
+    late: list[Diagnostic] = []
+    for skill in library.skills:
+        try:
+            loaded.append(library.load(skill.ref))
+        except SkillError as error:
+            # The folder changed between the scan and now, or breaks a ceiling: the others are still listed.
+            late.append(
+                Diagnostic(
+                    rule=error.code, severity="error", path=skill.location, message=error.message, hint=error.hint
+                )
+            )
+    return loaded, late

@@ -1,0 +1,49 @@
+"""``satchel show``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from satchel.cli.console import bytes_text, print_diagnostics, print_json, printable, say
+from satchel.cli.options import Json, SkillOptions, settings_from
+from satchel.cli.views import cost_tokens, full_view
+from satchel.wiring.sources import open_library
+
+
+def show(
+    name: Annotated[str, Parameter(help="The skill's name.")],
+    /,
+    *,
+    skills: SkillOptions = SkillOptions(),
+    json: Json = False,
+) -> int:
+    """Show one skill: its metadata, files and instructions."""
+    loaded = open_library(settings_from(skills)).load(name)
+    if json:
+        print_json(full_view(loaded))
+        return 0
+    skill = loaded.skill
+    facts = {
+        "name": skill.name,
+        "description": skill.summary,
+        "directory": skill.location,
+        "license": skill.text("license"),
+        "requires": skill.text("compatibility"),
+        "tools": " ".join(skill.allowed_tools),
+        "shadows": ", ".join(skill.shadowed),
+        "cost": f"{cost_tokens(skill)} tokens in every listing, {(loaded.manifest_bytes + 3) // 4} when it is read",
+    }
+    for label, value in facts.items():
+        if value:
+            say(f"{label:<12} {printable(value)}")
+    for file in loaded.files:
+        say(
+            f"{'file':<12} {printable(file.path)}  ({file.kind}, {bytes_text(file.bytes)}{'' if file.is_text else ', binary'})"
+        )
+    print_diagnostics(skill.diagnostics)
+    say()
+    sys.stdout.write(printable(loaded.body) if sys.stdout.isatty() else loaded.body)
+    return 0

@@ -1,0 +1,182 @@
+"""Answering the calls that are ours: bounded, together, in call order, never raising for what a model got wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Collection, Sequence
+from dataclasses import replace
+
+from satchel.chat.arguments import read_arguments
+from satchel.chat.messages import Json, ToolUse
+from satchel.chat.request import ToolSpec
+from satchel.engine.events import SkillLoaded, ToolFinished, ToolProgress, ToolStarted
+from satchel.engine.host import ToolHost
+from satchel.engine.limits import LoopLimits
+from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, failure
+
+CallEvent = ToolStarted | ToolProgress | ToolFinished | SkillLoaded
+
+
+class OwnCalls:
+    """The tools of ours in one turn: which are declared, which have failed too often, and how calls are answered.
+
+    ``withdrawn`` names tools that are never declared (the client declared them itself); ``client`` names the
+    client's tools, for the answer to a call that nobody declared.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[ToolHost],
+        limits: LoopLimits,
+        *,
+        agent: str,
+        withdrawn: Collection[str],
+        client: Collection[str],
+    ) -> None:
+        self._hosts = tuple(hosts)
+        self._limits = limits
+        self._agent = agent
+        self._client = tuple(client)
+        self._never = frozenset(withdrawn)
+        self._failed: dict[str, int] = {}
+        self._broken: set[str] = set()
+        self.results: tuple[ToolResult, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name that is ours to answer, also those that failed too often: the model must be told."""
+        return frozenset(spec.name for spec in self._all_specs())
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What to declare in the next round."""
+        return tuple(spec for spec in self._all_specs() if spec.name not in self._broken)
+
+    def _all_specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(spec for host in self._hosts for spec in host.specs() if spec.name not in self._never)
+
+    async def answer(self, uses: Sequence[ToolUse], *, round_number: int) -> AsyncGenerator[CallEvent, None]:
+        """Runs the calls together and says what happens; ``results`` then holds one result a call, in call order."""
+        queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
+        declared = {spec.name for spec in self.specs()}
+
+        async def one(position: int, use: ToolUse) -> ToolResult:
+            is_over = position >= self._limits.max_calls_per_round
+            try:
+                return await self._run(use, declared, round_number, queue, is_over=is_over)
+            finally:
+                queue.put_nowait(None)
+
+        tasks = [asyncio.create_task(one(position, use)) for position, use in enumerate(uses)]
+        try:
+            running = len(tasks)
+            while running:
+                event = await queue.get()
+                if event is None:
+                    running -= 1
+                else:
+                    yield event
+            self.results = tuple(self._charge(use, task.result()) for use, task in zip(uses, tasks, strict=True))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(
+        self,
+        use: ToolUse,
+        declared: Collection[str],
+        number: int,
+        queue: asyncio.Queue[CallEvent | None],
+        *,
+        is_over: bool,
+    ) -> ToolResult:
+        arguments = read_arguments(use.arguments)
+        queue.put_nowait(
+            ToolStarted(
+                agent=self._agent,
+                round=number,
+                call_id=use.call_id,
+                name=use.name,
+                skill=_text(arguments, "skill"),
+                path=_text(arguments, "path"),
+            )
+        )
+        began = time.monotonic()
+        if is_over:
+            allowed = self._limits.max_calls_per_round
+            result = failure(
+                "too-many-calls",
+                f"too many tool calls in one turn: only the first {allowed} were answered. Repeat this one if needed.",
+            )
+        elif use.name not in declared:
+            result = self._unknown(use.name, declared)
+        elif arguments is None:
+            result = failure("arguments-unreadable", f"the arguments of {use.name} are not one JSON object.")
+        else:
+            result = await self._ask_host(use, arguments, number, queue)
+        if result.loaded is not None:
+            queue.put_nowait(
+                SkillLoaded(agent=self._agent, round=number, ref=result.loaded, how="read", bytes=result.loaded_bytes)
+            )
+        queue.put_nowait(
+            ToolFinished(
+                agent=self._agent,
+                round=number,
+                call_id=use.call_id,
+                name=use.name,
+                ok=result.ok,
+                skill=result.skill,
+                path=result.path,
+                code=result.code,
+                duration_s=time.monotonic() - began,
+                files=result.files,
+            )
+        )
+        return result
+
+    async def _ask_host(
+        self, use: ToolUse, arguments: dict[str, Json], number: int, queue: asyncio.Queue[CallEvent | None]
+    ) -> ToolResult:
+        def report(progress: Progress) -> None:
+            queue.put_nowait(
+                ToolProgress(
+                    agent=self._agent,
+                    round=number,
+                    call_id=use.call_id,
+                    phase=progress.phase,
+                    detail=progress.detail,
+                    files=progress.files,
+                )
+            )
+
+        host = next(host for host in self._hosts if any(spec.name == use.name for spec in host.specs()))
+        call = ToolCall(call_id=use.call_id, name=use.name, arguments=arguments)
+        return await host.call(call, ToolContext(agent=self._agent, round=number, report=report))
+
+    def _unknown(self, name: str, declared: Collection[str]) -> ToolResult:
+        names = sorted({*declared, *self._client})
+        listed = f" Available tools: {', '.join(names)}." if names else " Answer without tools."
+        if name in self._broken:
+            return failure("tool-withdrawn", f'the tool "{name}" is no longer available in this turn.{listed}')
+        for host in self._hosts:
+            advice = host.advise_unknown(name)
+            if advice:
+                return failure("unknown-tool", advice)
+        return failure("unknown-tool", f'there is no tool called "{name}".{listed}')
+
+    def _charge(self, use: ToolUse, result: ToolResult) -> ToolResult:
+        """Counts a failure; a tool that has failed too often says so and is no longer declared."""
+        if result.ok or result.code == "too-many-calls":
+            return result
+        failed = self._failed[use.name] = self._failed.get(use.name, 0) + 1
+        if failed != self._limits.max_failures_per_tool or use.name not in self.names:
+            return result
+        self._broken.add(use.name)
+        note = f"\n{use.name} has failed {failed} times and is no longer available. Answer with what you have."
+        return replace(result, text=result.text + note)
+
+
+def _text(arguments: dict[str, Json] | None, key: str) -> str:
+    value = (arguments or {}).get(key)
+    return value if isinstance(value, str) else ""

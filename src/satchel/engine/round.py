@@ -1,0 +1,85 @@
+"""One generation: the model's stream turned into the turn's events, and its calls sorted by who answers them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection
+from dataclasses import dataclass
+
+from satchel.chat.events import ModelCall, ModelDone, ModelReasoning, ModelText
+from satchel.chat.messages import ToolUse
+from satchel.chat.request import ChatRequest
+from satchel.engine.events import CallDelta, ReasoningDelta, TextDelta
+from satchel.errors import UpstreamError
+from satchel.ports.models import ModelClient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """Who answers a call. Without any tool of ours in play, every call belongs to the client."""
+
+    own: frozenset[str]
+    client: frozenset[str]
+    is_passthrough: bool
+
+    @classmethod
+    def of(cls, own: Collection[str], client: Collection[str]) -> Partition:
+        """From the names of our tools and of the client's; the client's names count in any letter case."""
+        return cls(own=frozenset(own), client=frozenset(name.casefold() for name in client), is_passthrough=not own)
+
+    def is_client(self, name: str) -> bool:
+        """Whether the client answers calls of this name."""
+        return self.is_passthrough or name.casefold() in self.client
+
+    def split(self, uses: Collection[ToolUse]) -> tuple[tuple[ToolUse, ...], tuple[ToolUse, ...]]:
+        """``(ours, the client's)``; ours includes calls to names that nobody declared."""
+        ours = tuple(use for use in uses if not self.is_client(use.name))
+        theirs = tuple(use for use in uses if self.is_client(use.name))
+        return ours, theirs
+
+
+class Round:
+    """Runs one generation. ``done`` is set when ``events`` has ended without an error."""
+
+    def __init__(
+        self, models: ModelClient, chat: ChatRequest, partition: Partition, *, agent: str, number: int
+    ) -> None:
+        self._models = models
+        self._chat = chat
+        self._partition = partition
+        self._agent = agent
+        self._number = number
+        self._client_index: dict[str, int] = {}
+        self._done: ModelDone | None = None
+
+    @property
+    def done(self) -> ModelDone:
+        """The end of the generation."""
+        if self._done is None:
+            raise UpstreamError("upstream-cut-off", "The model server ended its stream without a result.")
+        return self._done
+
+    async def events(self) -> AsyncGenerator[TextDelta | ReasoningDelta | CallDelta, None]:
+        """Text and reasoning at once, fragments of the client's calls re-numbered from 0, nothing of our calls."""
+        async with self._models.stream(self._chat) as stream:
+            async for event in stream:
+                match event:
+                    case ModelText(text=text):
+                        yield TextDelta(agent=self._agent, round=self._number, text=text)
+                    case ModelReasoning(text=text):
+                        yield ReasoningDelta(agent=self._agent, round=self._number, text=text)
+                    case ModelCall():
+                        if self._partition.is_client(event.name):
+                            yield self._client_delta(event)
+                    case ModelDone():
+                        self._done = event
+
+    def _client_delta(self, call: ModelCall) -> CallDelta:
+        index = self._client_index.setdefault(call.call_id, len(self._client_index))
+        return CallDelta(
+            agent=self._agent,
+            round=self._number,
+            index=index,
+            call_id=call.call_id,
+            name=call.name,
+            arguments=call.arguments,
+        )

@@ -1,0 +1,159 @@
+"""The engine's front: a model client, an origin of skills and the limits, ready to run turns."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from satchel.chat.capabilities import ModelCapabilities
+from satchel.engine.events import Notice, SkillLoaded, TurnStarted
+from satchel.engine.host import ToolHost
+from satchel.engine.limits import LoopLimits
+from satchel.engine.prompt import LIST_TOOL, READ_TOOL, Reach, block_for, reach, with_block
+from satchel.engine.request import TurnRequest
+from satchel.engine.turn import Turn, TurnPlan
+from satchel.errors import RequestError
+from satchel.ports.models import ModelClient
+from satchel.ports.skills import SkillSource
+from satchel.skills.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostContext:
+    """What the hosts of one turn are made from."""
+
+    request: TurnRequest
+    source: SkillSource
+    reach: Reach
+    capabilities: ModelCapabilities
+
+
+HostFactory = Callable[[HostContext], Sequence[ToolHost]]
+
+
+class Runtime:
+    """Runs turns. ``source`` is None when skills are off; ``hosts`` makes the tool hosts of one turn."""
+
+    def __init__(
+        self,
+        *,
+        models: ModelClient,
+        source: SkillSource | None = None,
+        hosts: HostFactory = lambda context: (),  # noqa: ARG005
+        limits: LoopLimits = LoopLimits(),
+    ) -> None:
+        self.models = models
+        self.source = source
+        self._make_hosts = hosts
+        self._limits = limits
+        self._catalog: Catalog | None = None
+
+    async def catalog(self) -> Catalog:
+        """The present catalogue; empty when skills are off."""
+        if self.source is None:
+            return Catalog()
+        fresh = await self.source.scan(since=self._catalog.revision if self._catalog else None)
+        if fresh is not None:
+            self._catalog = fresh
+        return self._catalog if self._catalog is not None else Catalog()
+
+    @asynccontextmanager
+    async def turn(self, request: TurnRequest) -> AsyncIterator[Turn]:
+        """``async with runtime.turn(request) as turn: async for event in turn``.
+
+        Entering raises ``RequestError`` for skills that do not exist. Leaving stops the model and every tool before
+        it returns; the caller's cancellation cannot cut that short.
+        """
+        turn = Turn(self.models, await self._plan(request), self._limits)
+        try:
+            yield turn
+        finally:
+            await _in_own_task(turn.aclose())
+
+    async def aclose(self) -> None:
+        """Releases the model client."""
+        await self.models.aclose()
+
+    async def _plan(self, request: TurnRequest) -> TurnPlan:
+        chat = request.chat
+        capabilities = self.models.capabilities(chat.model)
+        started = TurnStarted(agent=request.agent, turn_id=f"turn_{secrets.token_hex(8)}", model=chat.model)
+        if self.source is None and request.skills.names:
+            raise RequestError(
+                "invalid-request",
+                "Skills are turned off here.",
+                hint="Start without --no-skills.",
+                data={"param": "skills"},
+            )
+        if self.source is None or request.skills.is_off:
+            return TurnPlan(
+                request=request, messages=chat.messages, capabilities=capabilities, hosts=(), started=started
+            )
+        catalog = await self.catalog()
+        open_to = reach(catalog, request.skills)
+        may_call = capabilities.tools != "none" and not (chat.tool_choice and chat.tool_choice.mode == "none")
+        hosts: tuple[ToolHost, ...] = ()
+        if may_call and open_to.reachable:
+            context = HostContext(request=request, source=self.source, reach=open_to, capabilities=capabilities)
+            hosts = tuple(self._make_hosts(context))
+        own = {spec.name for host in hosts for spec in host.specs()}
+        theirs = {tool.name.casefold() for tool in chat.tools}
+        collided = {name for name in own if name.casefold() in theirs}
+        withdrawn = collided | ({LIST_TOOL} if READ_TOOL in collided else set())
+        loaded = [await self.source.load(skill.ref) for skill in open_to.selected]
+        block = block_for(loaded, open_to.others, capabilities=capabilities, own_tools=own - withdrawn)
+        sizes = {item.name: item for item in loaded}
+        inlined = tuple(
+            SkillLoaded(agent=request.agent, ref=sizes[name].skill.ref, how="inlined", bytes=sizes[name].manifest_bytes)
+            for name in (block.inlined if block else ())
+        )
+        notices = [
+            Notice(
+                agent=request.agent,
+                code="tool-name-collision",
+                message=f"The client declares its own tool {name}; it replaces ours for this request.",
+            )
+            for name in sorted(collided)
+        ]
+        if block and block.omitted:
+            notices.append(
+                Notice(
+                    agent=request.agent, code="catalog-cut", message=f"{block.omitted} skills did not fit the block."
+                )
+            )
+        return TurnPlan(
+            request=request,
+            messages=with_block(chat.messages, block, capabilities),
+            capabilities=capabilities,
+            hosts=hosts,
+            started=TurnStarted(
+                agent=request.agent,
+                turn_id=started.turn_id,
+                model=chat.model,
+                offered=tuple(skill.name for skill in open_to.reachable),
+                selected=tuple(skill.name for skill in open_to.selected),
+                catalog_revision=catalog.revision,
+                prompt_block_tokens=block.tokens if block else 0,
+            ),
+            withdrawn=frozenset(withdrawn),
+            opening=(*notices, *inlined),
+        )
+
+
+async def _in_own_task(cleanup: Coroutine[object, object, None]) -> None:
+    """Waits for the cleanup to end even when the caller is cancelled meanwhile, then passes the cancellation on."""
+    task = asyncio.ensure_future(cleanup)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()

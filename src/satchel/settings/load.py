@@ -1,0 +1,201 @@
+"""Reads settings: a flag wins over the environment, the environment over the default."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+
+from satchel.engine.limits import LoopLimits
+from satchel.errors import SetupError
+from satchel.gateway.options import ServerOptions
+from satchel.library.options import SkillsOptions
+from satchel.ports.models import EmbeddedOptions, UpstreamOptions
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One setting: its dotted key, the type it must have, and the flag and variable that set it.
+
+    ``inverted`` rows are set by a "no" flag or variable; ``separator`` splits a variable into several values.
+    """
+
+    key: str
+    type: Any
+    default: object
+    flag: str = ""
+    variable: str = ""
+    inverted: bool = False
+    separator: str = ""
+    is_secret: bool = False
+
+
+def _url(value: str) -> str:
+    if value and not value.startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return value.rstrip("/")
+
+
+_SKILLS, _EMBEDDED, _UPSTREAM, _SERVER, _LOOP = (
+    SkillsOptions(),
+    EmbeddedOptions(),
+    UpstreamOptions(),
+    ServerOptions(),
+    LoopLimits(),
+)
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        key="skills.dirs",
+        type=tuple[str, ...],
+        default=_SKILLS.dirs,
+        flag="--skills-dir",
+        variable="SATCHEL_SKILLS_DIR",
+        separator=os.pathsep,
+    ),
+    Row(
+        key="skills.enabled",
+        type=bool,
+        default=_SKILLS.enabled,
+        flag="--no-skills",
+        variable="SATCHEL_NO_SKILLS",
+        inverted=True,
+    ),
+    Row(
+        key="skills.discovery",
+        type=bool,
+        default=_SKILLS.discovery,
+        flag="--skills-no-discovery",
+        variable="SATCHEL_SKILLS_NO_DISCOVERY",
+        inverted=True,
+    ),
+    Row(key="models.default", type=str, default="", flag="--model", variable="SATCHEL_MODEL"),
+    Row(
+        key="models.upstream.url",
+        type=Annotated[str, AfterValidator(_url)],
+        default=_UPSTREAM.url,
+        flag="--upstream",
+        variable="SATCHEL_UPSTREAM",
+    ),
+    Row(key="models.upstream.api_key", type=str, default="", variable="SATCHEL_UPSTREAM_KEY", is_secret=True),
+    Row(key="models.embedded.weights", type=str, default=_EMBEDDED.weights, variable="SATCHEL_GGUF"),
+    Row(key="models.embedded.cache_dir", type=str, default=_EMBEDDED.cache_dir, variable="SATCHEL_CACHE_DIR"),
+    Row(
+        key="models.embedded.threads",
+        type=Annotated[int, Field(ge=0, le=256)],
+        default=_EMBEDDED.threads,
+        variable="SATCHEL_THREADS",
+    ),
+    Row(
+        key="loop.max_rounds",
+        type=Annotated[int, Field(ge=1, le=64)],
+        default=_LOOP.max_rounds,
+        flag="--skills-max-rounds",
+        variable="SATCHEL_SKILLS_MAX_ROUNDS",
+    ),
+    Row(key="server.host", type=str, default=_SERVER.host, flag="--host", variable="SATCHEL_HOST"),
+    Row(
+        key="server.port",
+        type=Annotated[int, Field(ge=0, le=65535)],
+        default=_SERVER.port,
+        flag="--port",
+        variable="SATCHEL_PORT",
+    ),
+    Row(
+        key="server.keys",
+        type=tuple[str, ...],
+        default=_SERVER.keys,
+        variable="SATCHEL_KEYS",
+        separator=",",
+        is_secret=True,
+    ),
+)
+
+# Read where no Settings exist yet: by the command line itself and by the Makefile.
+_OTHER_VARIABLES = frozenset({"SATCHEL_DEBUG"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the program runs with. ``origins`` maps a dotted key to "default", a variable's name or a flag.
+
+    ``model`` is what requests ask for when they name no model. ``upstream`` is None when the embedded model serves.
+    ``unknown_variables`` are set SATCHEL_ variables that mean nothing, each with the nearest one that
+    does, or "".
+    """
+
+    skills: SkillsOptions
+    model: str
+    upstream: UpstreamOptions | None
+    embedded: EmbeddedOptions
+    loop: LoopLimits
+    server: ServerOptions
+    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+    unknown_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Settings from flags (by their long names; None means not given) and environment variables.
+
+    Raises ``SetupError`` that names the flag or variable of a value that cannot be used.
+    """
+    environ = os.environ if environ is None else environ
+    flags = flags or {}
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    for row in TABLE:
+        values[row.key], origins[row.key] = _value(row, flags, environ)
+    url = values["models.upstream.url"]
+    return Settings(
+        skills=_record(SkillsOptions, "skills", values),
+        model=str(values["models.default"]),
+        upstream=_record(UpstreamOptions, "models.upstream", values) if url else None,
+        embedded=_record(EmbeddedOptions, "models.embedded", values),
+        loop=_record(LoopLimits, "loop", values),
+        server=_record(ServerOptions, "server", values),
+        origins=origins,
+        unknown_variables=_unknown(environ),
+    )
+
+
+def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) -> tuple[object, str]:
+    given = flags.get(row.flag) if row.flag else None
+    if given not in (None, (), []):
+        origin, value = row.flag, given
+    elif environ.get(row.variable, "") != "":
+        origin, raw = row.variable, environ[row.variable]
+        value = [part for part in raw.split(row.separator) if part] if row.separator else raw
+        if row.inverted:
+            value = raw != "0"
+    else:
+        return row.default, "default"
+    if row.inverted:
+        return not value, origin
+    try:
+        return TypeAdapter[object](row.type).validate_python(value), origin
+    except ValidationError as error:
+        problem = error.errors()[0]
+        reason = problem["msg"].removeprefix("Value error, ")
+        shown = "" if row.is_secret else f" {value!r}"
+        raise SetupError(
+            "setting-invalid",
+            f"{origin}{shown} cannot be used: {reason[:1].lower()}{reason[1:]}.",
+            data={"key": row.key},
+        ) from None
+
+
+def _record(kind: type[Record], prefix: str, values: Mapping[str, object]) -> Record:
+    known = {key.removeprefix(prefix + "."): value for key, value in values.items() if key.startswith(prefix + ".")}
+    return kind(**{key: value for key, value in known.items() if "." not in key})
+
+
+def _unknown(environ: Mapping[str, str]) -> dict[str, str]:
+    known = {row.variable for row in TABLE if row.variable} | _OTHER_VARIABLES
+    strange = [name for name in environ if name.startswith("SATCHEL_") and name not in known]
+    return {name: next(iter(difflib.get_close_matches(name, known, n=1)), "") for name in sorted(strange)}

@@ -1,0 +1,57 @@
+"""Which skills a program sees."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from satchel.context.budget import page_bytes
+from satchel.engine.host import ToolBox, ToolHost
+from satchel.engine.runtime import HostContext
+from satchel.errors import SetupError
+from satchel.library import Library, discover
+from satchel.library.roots import default_roots, install_dir
+from satchel.settings import Settings
+from satchel.skills.dialects import DIALECTS
+from satchel.sources.directory import DirectorySource
+from satchel.tools.access import SkillAccess
+from satchel.tools.skills_list import SkillsList
+from satchel.tools.skills_read import SkillsRead
+
+
+def roots(settings: Settings) -> tuple[str, ...]:
+    """The directories that are scanned, in order of precedence. A given one that is missing is a ``SetupError``."""
+    if not settings.skills.dirs:
+        return default_roots(Path.cwd(), install_dir(os.environ))
+    for given in settings.skills.dirs:
+        if not Path(given).is_dir():
+            raise SetupError(
+                "root-missing",
+                f"The skills directory {given} does not exist."
+                if not Path(given).exists()
+                else f"{given} is not a directory.",
+                hint=f"Check {settings.origins['skills.dirs']}.",
+                data={"path": given},
+            )
+    return settings.skills.dirs
+
+
+def open_library(settings: Settings) -> Library:
+    """Scans the roots. Broken skills are diagnostics of the result, never errors."""
+    return discover(roots(settings), dialect=DIALECTS[settings.skills.dialect], disabled=settings.skills.disabled)
+
+
+def open_source(settings: Settings) -> DirectorySource | None:
+    """The origin of skills for a runtime, None when skills are off."""
+    return DirectorySource(open_library(settings)) if settings.skills.enabled else None
+
+
+def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
+    """The hosts of one turn: the skill tools over what this turn may reach."""
+    access = SkillAccess(
+        context.source,
+        context.reach.reachable,
+        selected={skill.name for skill in context.reach.selected},
+        page_bytes=page_bytes(context.capabilities.context_tokens),
+    )
+    return (ToolBox((SkillsList(access), SkillsRead(access)), advise=access.advise),)
