@@ -1,0 +1,55 @@
+"""The gateway as one ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import Depends, FastAPI
+from pydantic import BaseModel
+
+from satchel.engine.runtime import Runtime
+from satchel.gateway import failures
+from satchel.gateway.access import AccessLog
+from satchel.gateway.auth import KeyCheck
+from satchel.gateway.openai_chat import routes as openai_chat
+from satchel.gateway.options import ServerOptions
+from satchel.gateway.skills_api import routes as skills_api
+from satchel.gateway.state import Gateway
+
+RuntimeOpener = Callable[[], AbstractAsyncContextManager[Runtime]]
+
+
+class HealthBody(BaseModel):
+    """``GET /health``."""
+
+    status: str = "ok"
+
+
+def create_app(open_runtime: RuntimeOpener, options: ServerOptions) -> FastAPI:
+    """An application that serves one runtime.
+
+    ``open_runtime`` is entered when the server starts, in the server's event loop, and left when it stops. Whatever
+    it raises ends the start of the server.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[dict[str, object], None]:
+        del app
+        async with open_runtime() as runtime:
+            yield {"gateway": Gateway(runtime=runtime, options=options)}
+
+    # The documentation pages would load scripts of another host; /openapi.json is there for tools of one's own.
+    app = FastAPI(title="Satchel", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(AccessLog)
+    failures.install(app)
+    has_key = [Depends(KeyCheck(options.keys))]
+    app.include_router(openai_chat.router, dependencies=has_key)
+    app.include_router(skills_api.router, dependencies=has_key)
+    app.add_api_route("/health", _health, tags=["Server"])
+    return app
+
+
+async def _health() -> HealthBody:
+    """Answers while the server accepts requests. Needs no key."""
+    return HealthBody()

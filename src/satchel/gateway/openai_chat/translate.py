@@ -1,0 +1,212 @@
+"""OpenAI Chat Completions: a body into a turn's request, a turn's events into chunks or into one completion."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from satchel.chat.capabilities import ModelInfo
+from satchel.chat.codec.openai_chat import decode_request, encode_usage
+from satchel.chat.messages import Json, ToolUse
+from satchel.engine.events import (
+    CallDelta,
+    ProseJoiner,
+    ReasoningDelta,
+    SkillLoaded,
+    TextDelta,
+    TurnDone,
+    TurnEvent,
+    TurnStarted,
+)
+from satchel.engine.request import SkillSelection, TurnRequest
+from satchel.errors import RequestError, SatchelError
+from satchel.gateway.body import encode_json
+from satchel.gateway.failures import vendor_error
+from satchel.gateway.openai_chat.wire import ChatBody, ModelBody
+
+_OURS = frozenset({"skills", "skills_discovery", "multi_agent", "stream", "stream_options"})
+"""Fields that end here: strict model servers refuse what they do not know, and how we stream is between us and them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatCall:
+    """What a body asks for."""
+
+    turn: TurnRequest
+    is_streamed: bool
+    include_usage: bool
+
+
+def read_call(body: Mapping[str, Json]) -> ChatCall:
+    """Raises ``RequestError`` "invalid-request", whose ``data["param"]`` names the field."""
+    try:
+        known = ChatBody.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise _refused(_place(first["loc"]), f"{first['msg']}.") from None
+    if known.n is not None and known.n > 1:
+        raise _refused("n", "Only one choice can be made: the rounds of a skill belong to one answer.")
+    include_usage = (known.stream_options or {}).get("include_usage")
+    if not isinstance(include_usage, bool | None):
+        raise _refused("stream_options.include_usage", "Input should be a valid boolean.")
+    chat = decode_request({key: value for key, value in body.items() if key not in _OURS})
+    selection = SkillSelection(names=tuple(known.skills or ()), discovery=known.skills_discovery is not False)
+    return ChatCall(
+        turn=TurnRequest(chat=chat, skills=selection),
+        is_streamed=known.stream is True,
+        include_usage=include_usage is True,
+    )
+
+
+def model_body(info: ModelInfo) -> ModelBody:
+    """One entry of the model list."""
+    return ModelBody(id=info.id, created=info.created, owned_by=info.owned_by or "satchel")
+
+
+class _Answer:
+    """What both forms of an answer share: one id, one time, one model name, and the text as clients see it."""
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+        self._id = f"chatcmpl-{uuid.uuid4().hex}"
+        self._created = int(time.time())
+        self._model = ""
+        self._joiner = ProseJoiner()
+        self._skills: list[str] = []
+
+    def _head(self, kind: str) -> dict[str, object]:
+        return {"id": self._id, "object": kind, "created": self._created, "model": self._model}
+
+    def _note(self, event: TurnEvent) -> None:
+        if isinstance(event, SkillLoaded) and event.ref.name not in self._skills:
+            self._skills.append(event.ref.name)
+        elif isinstance(event, TurnStarted) and event.agent == self._agent:
+            self._model = event.model
+
+    def _cost(self, done: TurnDone) -> dict[str, object]:
+        rounds = [encode_usage(usage) for usage in done.usage_by_round]
+        return {"usage": encode_usage(done.usage), "satchel": {"rounds": rounds, "skills": list(self._skills)}}
+
+
+class ChunkEncoder(_Answer):
+    """``chat.completion.chunk`` events: one role first, one finish reason last, one id throughout."""
+
+    is_streamed = True
+    media_type = "text/event-stream; charset=utf-8"
+    heartbeat = b": ping\n\n"
+
+    def __init__(self, *, agent: str, include_usage: bool) -> None:
+        super().__init__(agent)
+        self._include_usage = include_usage
+        self._calls: set[int] = set()
+
+    def feed(self, event: TurnEvent) -> bytes:
+        self._note(event)
+        if event.agent != self._agent:
+            return b""
+        match event:
+            case TurnStarted():
+                return self._chunk({"role": "assistant", "content": ""})
+            case TextDelta():
+                text = self._joiner.feed(event)
+                return self._chunk({"content": text}) if text else b""
+            case ReasoningDelta(text=text) if text:
+                return self._chunk({"reasoning_content": text})
+            case CallDelta():
+                return self._chunk({"tool_calls": [self._call(event)]})
+            case TurnDone():
+                return self._end(event)
+            case _:
+                return b""
+
+    def finish(self) -> bytes:
+        return b"data: [DONE]\n\n"
+
+    def error(self, failure: SatchelError) -> bytes:
+        return _event(vendor_error(failure))
+
+    def _call(self, event: CallDelta) -> dict[str, object]:
+        if event.index in self._calls:
+            return {"index": event.index, "function": {"arguments": event.arguments}}
+        self._calls.add(event.index)
+        function = {"name": event.name, "arguments": event.arguments}
+        return {"index": event.index, "id": event.call_id, "type": "function", "function": function}
+
+    def _chunk(self, delta: Mapping[str, object], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        unknown_yet = {"usage": None} if self._include_usage else {}
+        return _event({**self._head("chat.completion.chunk"), "choices": [choice], **unknown_yet})
+
+    def _end(self, done: TurnDone) -> bytes:
+        end = self._chunk({}, done.finish)
+        if not self._include_usage:
+            return end
+        return end + _event({**self._head("chat.completion.chunk"), "choices": [], **self._cost(done)})
+
+
+class CompletionEncoder(_Answer):
+    """One ``chat.completion`` with the text that a stream would have carried."""
+
+    is_streamed = False
+    media_type = "application/json"
+    heartbeat = b""
+
+    def __init__(self, *, agent: str) -> None:
+        super().__init__(agent)
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+
+    def feed(self, event: TurnEvent) -> bytes:
+        self._note(event)
+        if event.agent != self._agent:
+            return b""
+        match event:
+            case TextDelta():
+                self._text.append(self._joiner.feed(event))
+            case ReasoningDelta(text=text):
+                self._reasoning.append(text)
+            case TurnDone():
+                return encode_json(self._completion(event))
+            case _:
+                pass
+        return b""
+
+    def finish(self) -> bytes:
+        return b""
+
+    def error(self, failure: SatchelError) -> bytes:
+        return encode_json(vendor_error(failure))
+
+    def _completion(self, done: TurnDone) -> dict[str, object]:
+        text = "".join(self._text)
+        reasoning = "".join(self._reasoning)
+        answer: dict[str, object] = {"role": "assistant", "content": None if done.client_calls and not text else text}
+        if reasoning:
+            answer["reasoning_content"] = reasoning
+        if done.client_calls:
+            answer["tool_calls"] = _calls(done.client_calls)
+        choice = {"index": 0, "message": answer, "logprobs": None, "finish_reason": done.finish}
+        return {**self._head("chat.completion"), "choices": [choice], **self._cost(done)}
+
+
+def _calls(uses: Iterable[ToolUse]) -> list[dict[str, object]]:
+    return [
+        {"id": use.call_id, "type": "function", "function": {"name": use.name, "arguments": use.arguments}}
+        for use in uses
+    ]
+
+
+def _event(value: object) -> bytes:
+    return b"data: " + encode_json(value) + b"\n\n"
+
+
+def _place(path: Iterable[int | str]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def _refused(field: str, why: str) -> RequestError:
+    return RequestError("invalid-request", f"{field}: {why}" if field else why, data={"param": field})

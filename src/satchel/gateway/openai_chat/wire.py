@@ -1,0 +1,124 @@
+"""The bodies of OpenAI Chat Completions, as far as the gateway itself reads or writes them.
+
+Requests are checked only where a field is ours; everything else passes through to the codec and upstream.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+SkillName = Annotated[str, StringConstraints(max_length=256)]
+
+
+class ChatBody(BaseModel):
+    """``POST /v1/chat/completions``. Unknown fields are allowed and handed on."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    model: str | None = None
+    messages: list[dict[str, Any]] = Field(min_length=1)
+    tools: list[dict[str, Any]] | None = None
+    stream: bool | None = None
+    stream_options: dict[str, Any] | None = Field(default=None, description='Of these, "include_usage" is read.')
+    n: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    skills: list[SkillName] | None = Field(
+        default=None, max_length=512, description="Names of skills that this request selects."
+    )
+    skills_discovery: bool | None = Field(
+        default=None, description="Whether skills that were not selected are offered to the model too; true if absent."
+    )
+    multi_agent: bool | None = Field(default=None, description="false turns delegation off for this request.")
+
+
+class PromptDetails(BaseModel):
+    """Tokens of the prompt that came from the model server's cache."""
+
+    cached_tokens: int
+
+
+class CompletionDetails(BaseModel):
+    """Tokens of the answer that were reasoning."""
+
+    reasoning_tokens: int
+
+
+class UsageBody(BaseModel):
+    """Tokens, summed over all generations of the request."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptDetails | None = None
+    completion_tokens_details: CompletionDetails | None = None
+
+
+class SatchelBody(BaseModel):
+    """Our extension: the usage of each generation, and the skills that the model was given or read."""
+
+    rounds: list[UsageBody]
+    skills: list[str]
+
+
+class FunctionBody(BaseModel):
+    """A called function with its arguments as JSON text."""
+
+    name: str
+    arguments: str
+
+
+class ToolCallBody(BaseModel):
+    """A call to one of the client's own tools."""
+
+    id: str
+    type: Literal["function"]
+    function: FunctionBody
+
+
+class AnswerBody(BaseModel):
+    """The assistant's message."""
+
+    role: Literal["assistant"]
+    content: str | None
+    reasoning_content: str | None = None
+    tool_calls: list[ToolCallBody] | None = None
+
+
+class ChoiceBody(BaseModel):
+    """The one choice."""
+
+    index: int
+    message: AnswerBody
+    logprobs: None = None
+    finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
+
+
+class CompletionBody(BaseModel):
+    """The whole answer of a request that was not streamed."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChoiceBody]
+    usage: UsageBody
+    satchel: SatchelBody
+
+
+class ModelBody(BaseModel):
+    """A model that can be asked for. ``created`` is in Unix seconds, 0 when unknown."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    owned_by: str
+
+
+class ModelListBody(BaseModel):
+    """``GET /v1/models``."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelBody]
