@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
-from satchel.chat.events import ModelCall, ModelDone, ModelReasoning, ModelText
+from satchel.chat.events import ModelCall, ModelDone, ModelEvent, ModelReasoning, ModelText
 from satchel.chat.messages import ToolUse
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import CallDelta, ReasoningDelta, TextDelta
@@ -38,18 +40,30 @@ class Partition:
 
 
 class Round:
-    """Runs one generation. ``done`` is set when ``events`` has ended without an error."""
+    """Runs one generation: ``async with Round(...)`` opens the model's stream, so the server has taken the request.
+
+    ``done`` is set when ``events`` has ended without an error.
+    """
 
     def __init__(
         self, models: ModelClient, chat: ChatRequest, partition: Partition, *, agent: str, number: int
     ) -> None:
-        self._models = models
-        self._chat = chat
+        self._stream = models.stream(chat)
         self._partition = partition
         self._agent = agent
         self._number = number
         self._client_index: dict[str, int] = {}
+        self._source: AsyncIterator[ModelEvent] | None = None
         self._done: ModelDone | None = None
+
+    async def __aenter__(self) -> Self:
+        self._source = await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
 
     @property
     def done(self) -> ModelDone:
@@ -60,18 +74,18 @@ class Round:
 
     async def events(self) -> AsyncGenerator[TextDelta | ReasoningDelta | CallDelta, None]:
         """Text and reasoning at once, fragments of the client's calls re-numbered from 0, nothing of our calls."""
-        async with self._models.stream(self._chat) as stream:
-            async for event in stream:
-                match event:
-                    case ModelText(text=text):
-                        yield TextDelta(agent=self._agent, round=self._number, text=text)
-                    case ModelReasoning(text=text):
-                        yield ReasoningDelta(agent=self._agent, round=self._number, text=text)
-                    case ModelCall():
-                        if self._partition.is_client(event.name):
-                            yield self._client_delta(event)
-                    case ModelDone():
-                        self._done = event
+        assert self._source is not None
+        async for event in self._source:
+            match event:
+                case ModelText(text=text):
+                    yield TextDelta(agent=self._agent, round=self._number, text=text)
+                case ModelReasoning(text=text):
+                    yield ReasoningDelta(agent=self._agent, round=self._number, text=text)
+                case ModelCall():
+                    if self._partition.is_client(event.name):
+                        yield self._client_delta(event)
+                case ModelDone():
+                    self._done = event
 
     def _client_delta(self, call: ModelCall) -> CallDelta:
         index = self._client_index.setdefault(call.call_id, len(self._client_index))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.engine.events import Notice, SkillLoaded, TurnStarted
@@ -35,7 +35,11 @@ HostFactory = Callable[[HostContext], Sequence[ToolHost]]
 
 
 class Runtime:
-    """Runs turns. ``source`` is None when skills are off; ``hosts`` makes the tool hosts of one turn."""
+    """Runs turns. ``source`` is None when skills are off; ``hosts`` makes the tool hosts of one turn.
+
+    ``default_model`` is asked for when a request names no model. ``discovery`` False forbids advertising skills that
+    were not selected, whatever a request says.
+    """
 
     def __init__(
         self,
@@ -44,11 +48,15 @@ class Runtime:
         source: SkillSource | None = None,
         hosts: HostFactory = lambda context: (),  # noqa: ARG005
         limits: LoopLimits = LoopLimits(),
+        default_model: str = "",
+        discovery: bool = True,
     ) -> None:
         self.models = models
         self.source = source
         self._make_hosts = hosts
         self._limits = limits
+        self._default_model = default_model
+        self._discovery = discovery
         self._catalog: Catalog | None = None
 
     async def catalog(self) -> Catalog:
@@ -61,13 +69,13 @@ class Runtime:
         return self._catalog if self._catalog is not None else Catalog()
 
     @asynccontextmanager
-    async def turn(self, request: TurnRequest) -> AsyncIterator[Turn]:
+    async def turn(self, request: TurnRequest) -> AsyncGenerator[Turn, None]:
         """``async with runtime.turn(request) as turn: async for event in turn``.
 
         Entering raises ``RequestError`` for skills that do not exist. Leaving stops the model and every tool before
         it returns; the caller's cancellation cannot cut that short.
         """
-        turn = Turn(self.models, await self._plan(request), self._limits)
+        turn = Turn(self.models, await self._plan(self._settled(request)), self._limits)
         try:
             yield turn
         finally:
@@ -76,6 +84,11 @@ class Runtime:
     async def aclose(self) -> None:
         """Releases the model client."""
         await self.models.aclose()
+
+    def _settled(self, request: TurnRequest) -> TurnRequest:
+        chat = request.chat if request.chat.model else replace(request.chat, model=self._default_model)
+        selection = replace(request.skills, discovery=request.skills.discovery and self._discovery)
+        return replace(request, chat=chat, skills=selection)
 
     async def _plan(self, request: TurnRequest) -> TurnPlan:
         chat = request.chat
@@ -102,7 +115,7 @@ class Runtime:
         own = {spec.name for host in hosts for spec in host.specs()}
         theirs = {tool.name.casefold() for tool in chat.tools}
         collided = {name for name in own if name.casefold() in theirs}
-        withdrawn = collided | ({LIST_TOOL} if READ_TOOL in collided else set())
+        withdrawn = collided | {LIST_TOOL} if READ_TOOL in collided else collided
         loaded = [await self.source.load(skill.ref) for skill in open_to.selected]
         block = block_for(loaded, open_to.others, capabilities=capabilities, own_tools=own - withdrawn)
         sizes = {item.name: item for item in loaded}

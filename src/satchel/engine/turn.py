@@ -58,7 +58,7 @@ class Turn:
         self._plan = plan
         self._limits = limits
         self._agent = plan.request.agent
-        self._messages = list(plan.messages)
+        self._messages: list[Message] = list(plan.messages)
         self._usage: list[Usage] = []
         self._spent = 0
         self._own = OwnCalls(
@@ -98,9 +98,6 @@ class Turn:
                 await host.aclose()
 
     async def _run(self) -> AsyncGenerator[TurnEvent, None]:
-        yield self._plan.started
-        for opening in self._plan.opening:
-            yield opening
         number = 0
         while True:
             number += 1
@@ -111,12 +108,18 @@ class Turn:
                 [] if any(host.holds_answer() for host in self._plan.hosts) else None
             )
             current = Round(self._models, self._chat(number, specs), partition, agent=self._agent, number=number)
-            async with aclosing(current.events()) as events:
-                async for event in events:
-                    if held is None:
-                        yield event
-                    else:
-                        held.append(event)
+            async with current:
+                if number == 1:
+                    # Only now has the model server taken the request: a refusal comes before any event.
+                    yield self._plan.started
+                    for opening in self._plan.opening:
+                        yield opening
+                async with aclosing(current.events()) as events:
+                    async for event in events:
+                        if held is None:
+                            yield event
+                        else:
+                            held.append(event)
             done = current.done
             self._account(done)
             yield RoundFinished(agent=self._agent, round=number, finish=done.finish, usage=done.usage)

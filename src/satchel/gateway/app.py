@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from satchel.engine.runtime import Runtime
 from satchel.gateway import failures
 from satchel.gateway.access import AccessLog
-from satchel.gateway.auth import KeyCheck
+from satchel.gateway.auth import KeyCheck, OriginCheck
 from satchel.gateway.openai_chat import routes as openai_chat
 from satchel.gateway.options import ServerOptions
 from satchel.gateway.skills_api import routes as skills_api
@@ -43,9 +43,9 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions) -> FastAPI:
     app = FastAPI(title="Satchel", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(AccessLog)
     failures.install(app)
-    has_key = [Depends(KeyCheck(options.keys))]
-    app.include_router(openai_chat.router, dependencies=has_key)
-    app.include_router(skills_api.router, dependencies=has_key)
+    may_speak = [Depends(OriginCheck(options)), Depends(KeyCheck(options.keys))]
+    app.include_router(openai_chat.router, dependencies=may_speak)
+    app.include_router(skills_api.router, dependencies=may_speak)
     app.add_api_route("/health", _health, tags=["Server"])
     return app
 

@@ -1,17 +1,21 @@
-"""Who may speak to the gateway: bearer keys, or anybody when none is configured."""
+"""Who may speak to the gateway: holders of a key, or every program on this machine when no key is configured."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from satchel.errors import RequestError
+from satchel.gateway.options import ServerOptions
 
+_LOOPBACK_V4 = re.compile(r"127(?:\.[0-9]{1,3}){3}")
 _bearer = HTTPBearer(auto_error=False, description="One of the server's keys; not needed when it has none.")
 
 
@@ -38,6 +42,44 @@ class KeyCheck:
         # Header text is Latin-1 on the way in; this gives back the bytes that were sent.
         digest = _digest(key.encode("latin-1"))
         return sum(hmac.compare_digest(digest, known) for known in self._digests) > 0
+
+
+class OriginCheck:
+    """A dependency that keeps web pages of other sites out of a gateway that asks for no key.
+
+    A browser sends the address of the page as Origin. A page that points its own name at this machine is known by the
+    Host that it asked for.
+    """
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._is_open = not options.keys
+        self._is_local = _is_loopback(options.host)
+
+    async def __call__(self, request: Request) -> None:
+        """Raises ``RequestError`` "forbidden"."""
+        if not self._is_open:
+            return
+        host = _hostname("//" + request.headers.get("host", ""))
+        origin = request.headers.get("origin")
+        page = _hostname(origin or "")
+        is_foreign = origin is not None and page != host and not _is_loopback(page)
+        if is_foreign or (self._is_local and not _is_loopback(host)):
+            raise RequestError(
+                "forbidden",
+                "Web pages of other sites may not use this gateway.",
+                hint="Set SATCHEL_KEYS and send one of the keys to use it from elsewhere.",
+            )
+
+
+def _hostname(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    return host in {"localhost", "::1"} or bool(_LOOPBACK_V4.fullmatch(host))
 
 
 def _digest(key: bytes) -> bytes:

@@ -55,7 +55,8 @@ class TurnResponse(Response):
     """Answers with one turn.
 
     A failure before the first byte is raised as its ``SatchelError``, for the application's handlers to answer; a
-    later one goes out in the stream. Headers of a stream go out as soon as the turn is entered.
+    later one goes out in the stream. Headers of a stream go out with the first event, which comes as soon as the model
+    server has taken the request, or with the first heartbeat when that takes long.
     """
 
     def __init__(
@@ -107,17 +108,14 @@ class TurnResponse(Response):
                 await self._give_way()
         body = b"".join((*pieces, self._encoder.finish()))
         self._is_ending = True
-        line = _Line(send)
-        await line.put(_start(self._encoder.media_type, length=len(body)))
+        line = _Line(send, start=_start(self._encoder.media_type, length=len(body)))
         await line.put({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _stream(self, send: Send, record: AccessRecord) -> None:
-        line = _Line(send, beat=self._encoder.heartbeat, every_s=self._heartbeat_s)
-        has_started = False
+        start = _start(self._encoder.media_type)
+        line = _Line(send, start=start, beat=self._encoder.heartbeat, every_s=self._heartbeat_s)
         try:
             async with self._turn as events:
-                has_started = True
-                await line.put(_start(self._encoder.media_type))
                 line.watch_silence()
                 async for event in events:
                     record.note(event)
@@ -127,7 +125,7 @@ class TurnResponse(Response):
                     await self._give_way()
             tail = self._encoder.finish()
         except SatchelError as failure:
-            if not has_started:
+            if not line.is_open:
                 raise
             record.outcome = failure.code
             tail = self._encoder.error(failure)
@@ -148,10 +146,15 @@ class TurnResponse(Response):
 
 
 class _Line:
-    """The way to one client: one message at a time, and a heartbeat when nothing was said for a while."""
+    """The way to one client: one message at a time, and a heartbeat when nothing was said for a while.
 
-    def __init__(self, send: Send, *, beat: bytes = b"", every_s: float = 0.0) -> None:
+    ``start`` goes out before the first message.
+    """
+
+    def __init__(self, send: Send, *, start: Message, beat: bytes = b"", every_s: float = 0.0) -> None:
+        self.is_open = False
         self._send = send
+        self._start = start
         self._beat = beat
         self._every_s = every_s
         self._loop = asyncio.get_running_loop()
@@ -165,6 +168,9 @@ class _Line:
         """Hands a message to the server, which holds us back while the client is slow."""
         async with self._turnstile:
             try:
+                if not self.is_open:
+                    self.is_open = True
+                    await self._send(self._start)
                 await self._send(message)
             except OSError as error:
                 raise ClientDisconnect from error
@@ -173,6 +179,7 @@ class _Line:
     def watch_silence(self) -> None:
         """Starts the heartbeat. One timer that looks at the clock is cheaper than one that every event re-sets."""
         if self._beat and self._every_s > 0:
+            self._last = self._loop.time()
             self._timer = self._loop.call_later(self._every_s, self._tick)
 
     def stop(self) -> None:

@@ -29,10 +29,21 @@ class Catalog:
         table: dict[str, Skill] = {}
         for skill in self.skills:
             table.setdefault(skill.name.casefold(), skill)
+        for aliases in (_declared, _folder):
+            owners: dict[str, list[Skill]] = {}
+            for skill in self.skills:
+                owners.setdefault(aliases(skill).casefold(), []).append(skill)
+            for alias, skills in owners.items():
+                if alias and len(skills) == 1:
+                    table.setdefault(alias, skills[0])
         return table
 
     def get(self, name: str) -> Skill | None:
-        """The skill of that name, in any letter case, or None. Blanks around the name do not count."""
+        """The skill of that name, in any letter case, or None. Blanks around the name do not count.
+
+        The name that the file declares and the directory's name lead to a skill too, when they are nobody's name and
+        lead to one skill only.
+        """
         return self._by_name.get(name.strip().casefold())
 
     def pick(self, names: Iterable[str]) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
@@ -51,3 +62,11 @@ class Catalog:
     def offered(self) -> tuple[Skill, ...]:
         """What a model may be told about: every skill that it may invoke by itself."""
         return tuple(skill for skill in self.skills if skill.flags.model_invocable)
+
+
+def _declared(skill: Skill) -> str:
+    return skill.text("name")
+
+
+def _folder(skill: Skill) -> str:
+    return skill.location.replace("\\", "/").rstrip("/").rpartition("/")[2]

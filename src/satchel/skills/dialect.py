@@ -29,8 +29,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """One row. ``refuses``: findings that keep a skill from loading; ``ignores``: findings not reported at all;
-    every other finding is a warning (or a note, by the rule's own severity).
+    """One row.
+
+    ``refuses``: findings that keep a skill from loading. ``ignores``: findings that are not reported at all. Every
+    other finding is a warning, or a note where its rule says so.
     """
 
     id: str

@@ -135,9 +135,10 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSkill:
-    """A skill with its body and its files. ``body`` is everything after the frontmatter, unchanged;
-    ``manifest_bytes`` is the size of the whole SKILL.md; ``modified`` is when it last changed, in Unix seconds, 0 when
-    unknown.
+    """A skill with its body and its files.
+
+    ``body`` is everything after the frontmatter, unchanged. ``manifest_bytes`` is the size of the whole SKILL.md,
+    ``modified`` when it last changed, in Unix seconds, 0 when unknown.
     """
 
     skill: Skill

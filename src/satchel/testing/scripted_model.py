@@ -61,7 +61,7 @@ class ScriptedModel:
         return self._capabilities
 
     @asynccontextmanager
-    async def stream(self, request: ChatRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[AsyncIterator[ModelEvent], None]:
         self.requests.append(request)
         self.asked.set()
         if not self._replies:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from satchel.engine.runtime import Runtime
@@ -13,10 +13,17 @@ from satchel.wiring.sources import open_source, skill_hosts
 
 
 @asynccontextmanager
-async def open_runtime(settings: Settings) -> AsyncIterator[Runtime]:
+async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime, None]:
     """A runtime for the running loop; leaving the block releases its model client."""
     source = await asyncio.to_thread(open_source, settings)
-    runtime = Runtime(models=open_models(settings), source=source, hosts=skill_hosts, limits=settings.loop)
+    runtime = Runtime(
+        models=open_models(settings),
+        source=source,
+        hosts=skill_hosts,
+        limits=settings.loop,
+        default_model=settings.model if settings.upstream else "",
+        discovery=settings.skills.discovery,
+    )
     try:
         yield runtime
     finally:

@@ -1,0 +1,180 @@
+"""Reading one skill from disk: its SKILL.md, its body with its files, and pages of any bundled text file."""
+
+# ruff: noqa: PTH112, PTH118, PTH119, PTH120 - files are opened by the path guard and read through their descriptors.
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+
+from satchel.errors import PathError, SkillError
+from satchel.library.index import index_files
+from satchel.library.walk import Place, find_skills
+from satchel.pathguard import open_inside, split_path
+from satchel.skills.diagnostics import finding, judge
+from satchel.skills.dialect import Dialect
+from satchel.skills.dialects import DIALECTS
+from satchel.skills.files import SNIFF_BYTES, is_manifest, looks_like_text, text_by_name
+from satchel.skills.manifest import Manifest, parse_manifest
+from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill
+from satchel.skills.oneline import one_line
+
+_LONGEST_CHARACTER = 4
+_CHUNK = 1024 * 1024
+
+
+def read_manifest(place: Place, dialect: Dialect, source: str) -> tuple[Manifest, bytes, float]:
+    """``(manifest, its bytes, when they last changed)``; a file that cannot be read is an error among the findings."""
+    path = os.path.join(place.directory, place.manifest)
+    if any(found.severity == "error" for found in place.findings):
+        return Manifest(skill=None, body="", diagnostics=place.findings), b"", 0.0
+    limit = dialect.limits.manifest_bytes
+    try:
+        descriptor = open_inside(place.directory, place.manifest)
+        try:
+            status = os.fstat(descriptor)
+            data = _read(descriptor, min(status.st_size, limit) + 1)
+        finally:
+            os.close(descriptor)
+    except (PathError, OSError) as error:
+        reason = error.message if isinstance(error, PathError) else str(error.strerror)
+        found = finding("manifest-unreadable", path, f"SKILL.md cannot be read: {reason}")
+        return Manifest(skill=None, body="", diagnostics=(found,)), b"", 0.0
+    manifest = parse_manifest(
+        data,
+        directory=os.path.basename(place.directory),
+        dialect=dialect,
+        path=path,
+        location=place.directory,
+        source=source,
+    )
+    if place.findings:
+        skill = manifest.skill and replace(manifest.skill, diagnostics=(*place.findings, *manifest.skill.diagnostics))
+        manifest = replace(manifest, skill=skill, diagnostics=(*place.findings, *manifest.diagnostics))
+    return manifest, data, status.st_mtime
+
+
+def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = None) -> LoadedSkill:
+    """Body and file index as they are on disk now.
+
+    The metadata is that of ``known`` when given: a new name or description counts from the next reload on.
+
+    Raises:
+        SkillError: "skill-invalid", with the findings in ``data["diagnostics"]``.
+    """
+    manifest, data, modified = read_manifest(place, dialect, source)
+    files, noticed = index_files(place.directory, dialect.limits)
+    late = [judged for found in noticed if (judged := judge(found, dialect)) is not None]
+    if manifest.skill is None or any(found.severity == "error" for found in late):
+        raise _invalid(place.directory, (*manifest.diagnostics, *late))
+    skill = known or manifest.skill
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return LoadedSkill(
+        skill=replace(skill, ref=replace(skill.ref, digest=digest), diagnostics=(*skill.diagnostics, *late)),
+        body=manifest.body,
+        manifest_bytes=len(data),
+        files=files,
+        modified=modified,
+    )
+
+
+def load_skill(path: str | os.PathLike[str], *, dialect: str | Dialect = "portable") -> LoadedSkill:
+    """Reads the skill in the directory ``path`` (or whose SKILL.md is ``path``).
+
+    Raises:
+        SkillError: "skill-not-found" when there is no SKILL.md, "skill-invalid" when it cannot be used.
+    """
+    row = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+    directory = os.path.realpath(path)
+    if is_manifest(os.path.basename(directory)) and not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    found = find_skills([directory], replace(row, max_depth=0))
+    if not found.places:
+        if found.diagnostics:
+            raise _invalid(directory, tuple(found.diagnostics))
+        raise SkillError("skill-not-found", f"There is no SKILL.md in {directory}.", hint="Name a skill's directory.")
+    return load(found.places[0], row, "directory")
+
+
+def read_page(place: Place, path: str, *, offset: int, max_bytes: int) -> Page:
+    """At most ``max_bytes`` of a text file from byte ``offset`` on; neither end splits a UTF-8 character.
+
+    Raises:
+        PathError: what the guard refuses, "binary-file", "offset-past-end".
+    """
+    segments = split_path(path)
+    name = "/".join(segments)
+    if not name or is_manifest(name):
+        name = place.manifest
+    descriptor = open_inside(place.directory, name)
+    try:
+        return _page(descriptor, name, max(0, offset), max(_LONGEST_CHARACTER, max_bytes))
+    except OSError as error:
+        raise PathError("path-refused", f'The file "{name}" cannot be read ({error.strerror}).') from error
+    finally:
+        os.close(descriptor)
+
+
+def _page(descriptor: int, name: str, offset: int, max_bytes: int) -> Page:
+    total = os.fstat(descriptor).st_size
+    if text_by_name(name) is False or not looks_like_text(os.read(descriptor, SNIFF_BYTES)):
+        raise PathError(
+            "binary-file",
+            f'The file "{name}" is a binary file ({total} bytes) and cannot be read as text.',
+            hint="Read another file.",
+            data={"bytes": total},
+        )
+    if not total:
+        return Page(text="", start=0, end=0, total=0)
+    if offset >= total:
+        raise PathError(
+            "offset-past-end",
+            f'The file "{name}" has {total} bytes; offset {offset} lies past its end.',
+            hint=f"Use an offset below {total}.",
+            data={"bytes": total, "offset": offset},
+        )
+    before = max(0, offset - _LONGEST_CHARACTER + 1)
+    os.lseek(descriptor, before, os.SEEK_SET)
+    data = _read(descriptor, offset - before + max_bytes + _LONGEST_CHARACTER)
+    start = _boundary(data, offset - before)
+    stop = _boundary(data, min(len(data), start + max_bytes))
+    end = before + stop
+    return Page(text=data[start:stop].decode("utf-8", "replace"), start=before + start, end=end, total=max(total, end))
+
+
+def _boundary(data: bytes, index: int) -> int:
+    """``index``, or the start of the character that it would split. Bytes that are not UTF-8 are split anywhere."""
+    for back in range(_LONGEST_CHARACTER):
+        at = index - back
+        if at < 0 or at >= len(data):
+            return index
+        if data[at] & 0xC0 != 0x80:  # noqa: PLR2004 - 10xxxxxx continues a character
+            return at if back < _length(data[at]) else index
+    return index
+
+
+def _length(lead: int) -> int:
+    """How many bytes the character that starts with ``lead`` has."""
+    return next((size for size, mark in ((4, 0xF0), (3, 0xE0), (2, 0xC0)) if lead >= mark), 1)
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    """Up to ``size`` bytes; a single read may bring fewer than there are."""
+    chunks: list[bytes] = []
+    while size > 0 and (chunk := os.read(descriptor, min(size, _CHUNK))):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
+
+
+def _invalid(directory: str, diagnostics: tuple[Diagnostic, ...]) -> SkillError:
+    """The message names no directory of this machine: it may reach a model."""
+    first = next((found for found in diagnostics if found.severity == "error"), diagnostics[0])
+    where = f" (line {first.line})" if first.line else ""
+    return SkillError(
+        "skill-invalid",
+        f'The skill "{one_line(os.path.basename(directory))}" cannot be used: {first.message}{where}',
+        hint=first.hint,
+        data={"path": directory, "diagnostics": [found.to_dict() for found in diagnostics]},
+    )

@@ -1,0 +1,237 @@
+"""The one guard between a path that somebody wrote and a file: every read inside a skill goes through it.
+
+Three escapes are closed: by spelling (``split_path``), by symbolic link, and by a swap between check and open. Files
+are opened component by component below an open directory, never following a link; a link is resolved here, checked
+to stay below the root, and walked again.
+"""
+
+# ruff: noqa: PTH117, PTH118 - plain strings and descriptors: pathlib hides what is resolved when.
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+
+from satchel.errors import PathError
+
+_MAX_LINKS = 16
+_SHOWN = 120
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_PATH_ONLY: int = getattr(os, "O_PATH", 0)
+_COMMON: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | _NO_FOLLOW
+# O_PATH asks for no read permission on the directories on the way, exactly as an ordinary open does.
+_DIRECTORY: int = _COMMON | getattr(os, "O_DIRECTORY", 0) | (_PATH_ONLY or os.O_RDONLY)
+# O_NONBLOCK: a FIFO that appears between the check and the open must not hang the caller.
+_FILE: int = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
+_HAS_DIR_FD = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
+
+
+def split_path(path: str) -> tuple[str, ...]:
+    """The segments of a path inside a skill; ``()`` is the directory itself. The disk is not touched.
+
+    Backslashes are separators too, ``./`` and empty segments do not count.
+
+    Raises:
+        PathError: "path-refused" for every spelling that could lead elsewhere on some platform.
+    """
+    if "\0" in path:
+        raise _refused(path, "contains a NUL character")
+    plain = path.replace("\\", "/")
+    if plain.startswith("//"):
+        raise _refused(path, "is a UNC path")
+    if plain.startswith(("/", "~")):
+        raise _refused(path, "is an absolute path")
+    if _DRIVE.match(plain):
+        raise _refused(path, "is a drive-qualified path")
+    segments = tuple(segment for segment in plain.split("/") if segment not in {"", "."})
+    if ".." in segments:
+        raise _refused(path, "escapes the skill directory")
+    for segment in segments:
+        if segment.endswith((".", " ")):
+            raise _refused(path, "has a segment ending in a dot or a blank")
+        if os.name == "nt" and ":" in segment:
+            raise _refused(path, "names an alternate data stream")
+    return segments
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether the canonical ``path`` is the canonical ``root`` or lies below it."""
+    return _below(path, root) is not None
+
+
+def open_inside(root: str, path: str) -> int:
+    """Opens the regular file ``path`` below the directory ``root`` for reading and returns its descriptor.
+
+    ``root`` must be canonical (``os.path.realpath``): a root that has since become a link is refused. Links below it
+    are followed as long as they end below it.
+
+    Raises:
+        PathError: "path-refused", "path-not-found" or "not-a-file".
+    """
+    segments = split_path(path)
+    if not root.strip():
+        raise PathError("path-refused", "There is no root directory to read from.")
+    if not os.path.isabs(root):
+        raise PathError("path-refused", f"The root {_shown(root)} is not an absolute path.")
+    if not segments:
+        raise _is_directory(path)
+    try:
+        if _HAS_DIR_FD:
+            return _open_by_descriptor(root, segments, path)
+        return _open_by_name(root, segments, path)
+    except (OSError, ValueError) as error:
+        raise _translated(path, error) from error
+
+
+def _open_by_descriptor(root: str, segments: tuple[str, ...], path: str) -> int:
+    root_fd = _open_root(root)
+    try:
+        for _ in range(_MAX_LINKS):
+            opened, link = _descend(root_fd, segments, path)
+            if link < 0:
+                return opened
+            real = os.path.realpath(os.path.join(root, *segments[: link + 1]))
+            target = _below(real, root)
+            if target is None:
+                raise _refused(path, "leads out of the skill through a symbolic link")
+            segments = target + segments[link + 1 :]
+            if not segments:
+                raise _is_directory(path)
+    finally:
+        os.close(root_fd)
+    raise _refused(path, "goes through a symbolic link that never ends")
+
+
+def _descend(root_fd: int, segments: tuple[str, ...], path: str) -> tuple[int, int]:
+    """``(descriptor, -1)``, or ``(-1, index)`` of the first segment that is a link."""
+    current = root_fd
+    last = len(segments) - 1
+    try:
+        for index, name in enumerate(segments):
+            mode = os.stat(name, dir_fd=current, follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                return -1, index
+            if index == last:
+                _require_regular(mode, path)
+                return _checked(os.open(name, _FILE, dir_fd=current), path), -1
+            if not stat.S_ISDIR(mode):
+                raise _missing(path)
+            deeper = os.open(name, _DIRECTORY, dir_fd=current)
+            if current != root_fd:
+                os.close(current)
+            current = deeper
+    finally:
+        if current != root_fd:
+            os.close(current)
+    raise _is_directory(path)
+
+
+def _open_root(root: str) -> int:
+    parts = [part for part in root.split("/") if part]
+    if "." in parts or ".." in parts:
+        raise PathError("path-refused", f"The root {_shown(root)} is not a canonical path.")
+    try:
+        if not _PATH_ONLY:
+            if os.path.realpath(root) != root:
+                raise _moved_root()
+            return os.open(root, _DIRECTORY | getattr(os, "O_NOFOLLOW_ANY", 0))
+        current = os.open("/", _DIRECTORY)
+        for part in parts:
+            try:
+                deeper = os.open(part, _DIRECTORY, dir_fd=current)
+            finally:
+                os.close(current)
+            current = deeper
+    except FileNotFoundError as error:
+        raise PathError("path-not-found", "The skill's directory does not exist any more.") from error
+    except OSError as error:
+        if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+            raise _moved_root() from error
+        raise
+    return current
+
+
+def _open_by_name(root: str, segments: tuple[str, ...], path: str) -> int:
+    """For platforms without directory descriptors: resolve, check, open, and check that it is still the same file."""
+    if os.path.normcase(os.path.realpath(root)) != os.path.normcase(root.rstrip("/\\") or root):
+        raise _moved_root()
+    real = os.path.realpath(os.path.join(root, *segments))
+    if not is_inside(real, root):
+        raise _refused(path, "leads out of the skill through a symbolic link")
+    before = os.lstat(real)
+    if stat.S_ISLNK(before.st_mode):
+        raise _refused(path, "goes through a symbolic link that never ends")
+    _require_regular(before.st_mode, path)
+    descriptor = _checked(os.open(real, _FILE | _BINARY), path)
+    if os.path.samestat(before, os.fstat(descriptor)) and os.path.realpath(real) == real:
+        return descriptor
+    os.close(descriptor)
+    raise _refused(path, "was exchanged while it was opened, perhaps for a symbolic link")
+
+
+def _checked(descriptor: int, path: str) -> int:
+    try:
+        _require_regular(os.fstat(descriptor).st_mode, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_regular(mode: int, path: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise _is_directory(path)
+    if not stat.S_ISREG(mode):
+        raise _refused(path, "is not a regular file")
+
+
+def _below(path: str, root: str) -> tuple[str, ...] | None:
+    """The segments of canonical ``path`` below canonical ``root``, None when it lies elsewhere.
+
+    Only Windows spells one directory in several cases after ``realpath``; elsewhere an odd spelling of the root
+    is refused, which errs on the safe side.
+    """
+    base = root.rstrip("/\\")
+    if os.path.normcase(path[: len(base)]) != os.path.normcase(base):
+        return None
+    rest = path[len(base) :]
+    if rest and rest[0] != "/" and rest[0] != os.sep:
+        return None
+    return tuple(part for part in rest.replace(os.sep, "/").split("/") if part)
+
+
+def _translated(path: str, error: OSError | ValueError) -> PathError:
+    if isinstance(error, ValueError):
+        return _refused(path, "is not a possible file name")
+    if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
+        return _missing(path)
+    if error.errno == errno.ELOOP:
+        return _refused(path, "goes through a symbolic link that never ends")
+    return _refused(path, f"cannot be read ({error.strerror or 'unknown reason'})")
+
+
+def _refused(path: str, reason: str) -> PathError:
+    hint = "Name a file of the skill relative to the skill's own directory, like references/guide.md."
+    return PathError("path-refused", f"The path {_shown(path)} {reason}.", hint=hint)
+
+
+def _missing(path: str) -> PathError:
+    return PathError("path-not-found", f"The file {_shown(path)} does not exist in this skill.")
+
+
+def _is_directory(path: str) -> PathError:
+    return PathError("not-a-file", f"The path {_shown(path)} is a directory, not a file.")
+
+
+def _moved_root() -> PathError:
+    return PathError("path-refused", "The skill's directory is now reached through a symbolic link.")
+
+
+def _shown(path: str) -> str:
+    cut = path if len(path) <= _SHOWN else path[:_SHOWN] + "..."
+    return '"' + "".join(char if char.isprintable() else "?" for char in cut) + '"'

@@ -1,0 +1,127 @@
+"""Every rule that reading and finding skills can report, in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from satchel.skills.dialect import Dialect, Rule
+from satchel.skills.model import Diagnostic, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """``severity`` is what a dialect without an opinion reports; ``hint`` says what an author can do."""
+
+    severity: Severity
+    meaning: str
+    hint: str
+
+
+RULES: dict[Rule, RuleInfo] = {
+    # The file.
+    "manifest-case": RuleInfo("warning", "The manifest is not spelled SKILL.md.", "Rename it to SKILL.md."),
+    "manifest-twice": RuleInfo("error", "A directory holds several spellings of SKILL.md.", "Keep only SKILL.md."),
+    "manifest-too-large": RuleInfo(
+        "error", "SKILL.md is larger than a manifest may be.", "Move long parts into files under references/."
+    ),
+    "manifest-unreadable": RuleInfo(
+        "error", "SKILL.md cannot be opened as a regular file.", "Check its permissions and where its link leads."
+    ),
+    "encoding-invalid": RuleInfo("error", "SKILL.md is not UTF-8 text.", "Save the file as UTF-8."),
+    "hidden-characters": RuleInfo(
+        "warning",
+        "The file holds characters that a reader cannot see.",
+        "Remove zero-width, direction-changing and tag characters.",
+    ),
+    "body-empty": RuleInfo("warning", "There are no instructions after the frontmatter.", "Write the instructions."),
+    # The frontmatter block.
+    "frontmatter-missing": RuleInfo(
+        "error", "The file does not start with a frontmatter block.", "Start the file with a line of three dashes."
+    ),
+    "frontmatter-unterminated": RuleInfo(
+        "error", "The frontmatter block is never closed.", "Close it with a line of three dashes at the left margin."
+    ),
+    "frontmatter-too-large": RuleInfo(
+        "error", "The frontmatter block is larger than any real one.", "Move long text into the body."
+    ),
+    "yaml-invalid": RuleInfo(
+        "error", "The frontmatter is not YAML.", "Quote values that contain ': ', '#', or start with a symbol."
+    ),
+    "yaml-repaired": RuleInfo(
+        "warning", "A value is not YAML as written and was read as plain text.", "Put the value in quotes."
+    ),
+    "yaml-duplicate-key": RuleInfo("error", "A key stands twice.", "Keep one of them."),
+    "yaml-alias": RuleInfo(
+        "error",
+        "YAML anchors and aliases are not read.",
+        "Write the value out, or quote it when it starts with * or &.",
+    ),
+    "yaml-not-mapping": RuleInfo("error", "The frontmatter is not a mapping.", "Write it as 'key: value' lines."),
+    "yaml-too-complex": RuleInfo("error", "The frontmatter is nested too deeply or too long.", "Simplify it."),
+    # Fields.
+    "name-missing": RuleInfo("warning", "There is no name; the directory's is used.", "Add a name."),
+    "name-normalized": RuleInfo(
+        "warning", "The name is not a legal skill name and was changed.", "Use a-z, 0-9 and single hyphens."
+    ),
+    "name-directory-mismatch": RuleInfo(
+        "warning", "The name differs from the directory's.", "Give both the same name."
+    ),
+    "name-unusable": RuleInfo(
+        "error", "Neither the name nor the directory's can be used.", "Use a-z, 0-9 and single hyphens."
+    ),
+    "description-missing": RuleInfo("error", "There is no description.", "Say what the skill does and when to use it."),
+    "description-long": RuleInfo("warning", "The description is longer than allowed.", "Shorten it."),
+    "compatibility-long": RuleInfo("warning", "The compatibility text is longer than allowed.", "Shorten it."),
+    "metadata-not-text": RuleInfo("warning", "A metadata value is not text.", "Use text values in metadata."),
+    "field-shape": RuleInfo("warning", "A field has the wrong shape and does not count.", "See the field's format."),
+    "field-shape-unsafe": RuleInfo(
+        "error", "A field that restricts the skill has the wrong shape.", "See the field's format."
+    ),
+    "key-spelling": RuleInfo("warning", "A key is spelled in another way.", "Use the spelling of the specification."),
+    "key-unknown": RuleInfo("note", "A key has no meaning here.", "Move it under metadata."),
+    # The directory.
+    "too-many-files": RuleInfo("error", "The skill holds too many files.", "Split the skill, or remove build output."),
+    "skill-too-large": RuleInfo("error", "The skill's files are too large together.", "Keep large data elsewhere."),
+    "nested-skill": RuleInfo(
+        "note", "A skill inside a skill is readable, but not registered.", "Move it beside the other skill."
+    ),
+    # Finding.
+    "root-missing": RuleInfo("warning", "A skills directory does not exist.", "Check the path."),
+    "root-too-large": RuleInfo(
+        "warning", "A root holds more than is looked at.", "Name the directory that holds the skills."
+    ),
+    "too-many-skills": RuleInfo("warning", "There are more skills than are registered.", "Use fewer roots."),
+    "directory-unreadable": RuleInfo("warning", "A directory cannot be listed.", "Check its permissions."),
+    "symlink-outside": RuleInfo(
+        "warning", "A link leads out of every root and is not followed.", "Add its target's directory as a root."
+    ),
+    "symlink-dangling": RuleInfo("warning", "A link leads to nothing.", "Remove the link or restore its target."),
+    "name-shadowed": RuleInfo(
+        "warning", "Another skill of an earlier root has the same name.", "Rename or remove one of them."
+    ),
+}
+
+
+def finding(
+    rule: Rule, path: str, message: str, *, line: int = 0, column: int = 0, hint: str | None = None
+) -> Diagnostic:
+    """A finding of ``rule`` with the rule's own severity and, unless given, its hint."""
+    info = RULES[rule]
+    return Diagnostic(
+        rule=rule,
+        severity=info.severity,
+        path=path,
+        message=message,
+        hint=info.hint if hint is None else hint,
+        line=line,
+        column=column,
+    )
+
+
+def judge(found: Diagnostic, dialect: Dialect) -> Diagnostic | None:
+    """The finding as ``dialect`` sees it: an error when it refuses the rule, None when it ignores it."""
+    if found.rule in dialect.refuses:
+        return found if found.severity == "error" else replace(found, severity="error")
+    if found.rule in dialect.ignores:
+        return None
+    return replace(found, severity="warning") if found.severity == "error" else found

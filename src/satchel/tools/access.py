@@ -1,0 +1,165 @@
+"""What one turn may reach, and what was read in it. Nothing else on disk exists for the model."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from satchel.chat.messages import Json
+from satchel.chat.request import Choice
+from satchel.context.budget import INDEX_FILES, truncate
+from satchel.errors import PathError, SkillError
+from satchel.ports.skills import SkillSource
+from satchel.skills.catalog import Catalog
+from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill, SkillFile
+from satchel.skills.oneline import one_line
+from satchel.tools.base import ToolResult, failure
+
+READ_TOOL = "skills_read"
+LIST_TOOL = "skills_list"
+
+_SMALLEST_PAGE = 256
+_NAMES_SHOWN = 40
+_LABEL_LENGTH = 160
+_GIVEN_LENGTH = 80
+
+
+class SkillAccess:
+    """The skills of one turn: ``reachable`` is all there is, ``selected`` are the names that the caller asked for.
+
+    A page has at most ``page_bytes`` bytes. Files are indexed once a turn, pages are read from the source each time.
+    """
+
+    def __init__(
+        self,
+        source: SkillSource,
+        reachable: Sequence[Skill],
+        *,
+        selected: Collection[str] = (),
+        page_bytes: int = 48 * 1024,
+    ) -> None:
+        self._source = source
+        self._catalog = Catalog(skills=tuple(reachable))
+        self._loaded: dict[str, LoadedSkill] = {}
+        self._pages: set[tuple[str, str, int]] = set()
+        self._next: dict[tuple[str, str], int | None] = {}
+        self.selected = frozenset(name.casefold() for name in selected)
+        self.page_bytes = max(_SMALLEST_PAGE, page_bytes)
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """Every reachable skill, sorted by name."""
+        return self._catalog.skills
+
+    def find(self, name: str) -> Skill | None:
+        """The reachable skill of that name, in any letter case, also with the ``$`` of a mention."""
+        return self._catalog.get(name) or self._catalog.get(name.strip().removeprefix("$"))
+
+    async def load(self, skill: Skill) -> LoadedSkill:
+        """Body and file index. Raises ``SkillError``."""
+        loaded = self._loaded.get(skill.name)
+        if loaded is None:
+            loaded = self._loaded[skill.name] = await self._source.load(skill.ref)
+        return loaded
+
+    async def read(self, skill: Skill, path: str, offset: int) -> tuple[Page, bool]:
+        """``(page, whether this page was read before)``. Raises ``SkillError`` or ``PathError``."""
+        page = await self._source.read(skill.ref, path, offset=offset, max_bytes=self.page_bytes)
+        key = (skill.name, path, page.start)
+        repeated = key in self._pages
+        self._pages.add(key)
+        if not repeated:
+            self._next[skill.name, path] = None if page.is_last else page.end
+        return page, repeated
+
+    def advise(self, name: str) -> str:
+        """A sentence for a call to a tool that does not exist but is the name of a reachable skill, else ""."""
+        skill = self.find(name)
+        if skill is None:
+            return ""
+        return f'"{skill.name}" is a skill, not a tool. Load it with {read_call(skill.name, MANIFEST)}.'
+
+    def no_such_skill(self, given: str) -> ToolResult:
+        """The failure for a skill that this turn cannot reach, whether it exists or not."""
+        names = [skill.name for skill in self.skills]
+        if not names:
+            return failure("skill-not-found", "No skills are available in this conversation.")
+        said = one_line(given)[:_GIVEN_LENGTH]
+        reason = f'No skill called "{said}" is available.' if said else f"{READ_TOOL} needs the name of a skill."
+        near = difflib.get_close_matches(said.casefold(), names, n=3) if said and len(names) > _NAMES_SHOWN else []
+        close = f" Did you mean {', '.join(near)}?" if near else ""
+        more = f" and {len(names) - _NAMES_SHOWN} more; call {LIST_TOOL}" if len(names) > _NAMES_SHOWN else ""
+        code = "skill-not-found" if said else "missing-argument"
+        return failure(code, f"{reason}{close} Available skills: {', '.join(names[:_NAMES_SHOWN])}{more}.")
+
+    def choices(self) -> tuple[Choice, ...]:
+        """What is worth reading now: skills that were not, rests of files, and files of skills that were."""
+        ordered = sorted(self.skills, key=lambda skill: skill.name.casefold() not in self.selected)
+        return tuple(choice for skill in ordered for choice in self._choices_of(skill))
+
+    def _choices_of(self, skill: Skill) -> list[Choice]:
+        if (skill.name, MANIFEST) not in self._next:
+            return [_choice(skill, MANIFEST, label=one_line(skill.summary))]
+        found = [
+            _choice(skill, path, offset=rest, label=f"the rest of {path}")
+            for (name, path), rest in self._next.items()
+            if name == skill.name and rest is not None
+        ]
+        loaded = self._loaded.get(skill.name)
+        unread = [file for file in bundled(loaded) if file.is_text and (skill.name, file.path) not in self._next]
+        body = loaded.body if loaded else ""
+        return found + [_choice(skill, file.path, label=mention(body, file.path)) for file in unread[:INDEX_FILES]]
+
+
+def read_call(skill: str, path: str, offset: int = 0) -> str:
+    """The call that reads a file, as a model would write it."""
+    end = f", offset={offset})" if offset else ")"
+    return f'{READ_TOOL}(skill="{skill}", path="{path}"{end}'
+
+
+def bundled(loaded: LoadedSkill | None) -> list[SkillFile]:
+    """The files that a model is told about: neither SKILL.md nor licences."""
+    return [file for file in loaded.files if file.kind not in {"manifest", "license"}] if loaded else []
+
+
+def mention(body: str, path: str) -> str:
+    """The line of ``body`` that speaks of ``path``, "" when none does."""
+    for wanted in (path, path.rpartition("/")[2]):
+        at = re.search(rf"(?<![\w./-]){re.escape(wanted)}(?![\w/-])", body)
+        if at is not None:
+            start = max(body.rfind("\n", 0, at.start()), body.rfind("\r", 0, at.start())) + 1
+            line = re.match(r"[^\r\n]*", body[start:])
+            return truncate(one_line(line.group() if line else ""), _LABEL_LENGTH)
+    return ""
+
+
+def text_argument(arguments: Mapping[str, Json], *names: str) -> str:
+    """The first of the named arguments that is a text or a number, without blanks around it; "" when there is none."""
+    for name in names:
+        value = arguments.get(name)
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()
+    return ""
+
+
+def offset_argument(arguments: Mapping[str, Json]) -> int:
+    """The ``offset`` as a whole number from 0 on, however it was written; 0 when it cannot be read."""
+    value = arguments.get("offset")
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return 0
+    try:
+        return max(0, int(value) if isinstance(value, int) else int(float(value)))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def told(error: SkillError | PathError, *, skill: str, path: str = "", more: str = "") -> ToolResult:
+    """A failure of the library as a sentence for the model."""
+    text = " ".join(part for part in (error.message, more or error.hint) if part)
+    return failure(error.code, text, skill=skill, path=path)
+
+
+def _choice(skill: Skill, path: str, *, offset: int = 0, label: str) -> Choice:
+    arguments = {"skill": skill.name, "path": path}
+    return Choice(arguments=arguments | ({"offset": str(offset)} if offset else {}), label=label)

@@ -1,0 +1,142 @@
+"""``skills_read``: one page of one file of a skill. SKILL.md is the instructions, and brings the index of the rest."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+
+from satchel.chat.request import ToolSpec
+from satchel.context.budget import INDEX_FILES, format_bytes
+from satchel.errors import PathError, SkillError
+from satchel.skills.files import is_manifest
+from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill
+from satchel.skills.oneline import one_line
+from satchel.tools.access import (
+    LIST_TOOL,
+    READ_TOOL,
+    SkillAccess,
+    bundled,
+    offset_argument,
+    read_call,
+    text_argument,
+    told,
+)
+from satchel.tools.base import ToolCall, ToolContext, ToolResult
+
+_NEAR = 3
+
+SPEC = ToolSpec(
+    name=READ_TOOL,
+    description=(
+        "Read a file of a skill. SKILL.md holds the skill's instructions; other files are named relative to the skill."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "skill": {"type": "string", "description": "The skill's name."},
+            "path": {"type": "string", "description": "A file inside the skill; SKILL.md when left out."},
+            "offset": {"type": "integer", "description": "The byte to start at, to continue a truncated file."},
+        },
+        "required": ["skill"],
+    },
+)
+
+
+class SkillsRead:
+    """Reads within what the turn may reach. Its ``spec.choices`` say what is worth reading now."""
+
+    def __init__(self, access: SkillAccess) -> None:
+        self._access = access
+
+    @property
+    def spec(self) -> ToolSpec:
+        return replace(SPEC, choices=self._access.choices())
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        del context
+        given = text_argument(call.arguments, "skill", "skill_name", "name")
+        skill = self._access.find(given) if given else None
+        if skill is None:
+            return self._access.no_such_skill(given)
+        whole = _plain(text_argument(call.arguments, "path", "file", "resource", "script"))
+        path = _plain(_without_prefix(skill.name, whole))
+        offset = offset_argument(call.arguments)
+        try:
+            try:
+                page, repeated = await self._access.read(skill, path, offset)
+            except PathError as error:
+                if path == whole or error.code != "path-not-found":
+                    raise
+                # The skill may really have a folder of its own name.
+                page, repeated = await self._access.read(skill, whole, offset)
+                path = whole
+            if path == MANIFEST and page.is_last:
+                return _delivered(await self._access.load(skill), page, repeated=repeated)
+        except PathError as error:
+            return told(error, skill=skill.name, path=path, more=await self._instead(skill, path, error))
+        except SkillError as error:
+            return told(error, skill=skill.name, path=path)
+        return ToolResult(text=_text(skill, path, page, repeated=repeated), skill=skill.name, path=path)
+
+    async def _instead(self, skill: Skill, path: str, error: PathError) -> str:
+        """Which files there are, when the model named none of them."""
+        if error.code not in {"path-not-found", "not-a-file"}:
+            return ""
+        try:
+            files = [file.path for file in bundled(await self._access.load(skill)) if file.is_text]
+        except SkillError:
+            return ""
+        wanted = path.replace("\\", "/").strip("/")
+        below = [file for file in files if file.startswith(wanted + "/")]
+        same = [file for file in files if file.rpartition("/")[2] == wanted.rpartition("/")[2]]
+        near = below or same or difflib.get_close_matches(wanted, files, n=_NEAR)
+        listed = ", ".join(one_line(file) for file in near[:_NEAR])
+        return f"Did you mean {listed}?" if near else f'{LIST_TOOL}(skill="{skill.name}") lists its files.'
+
+
+def _plain(path: str) -> str:
+    """The path without ``./`` in front, and SKILL.md for nothing. ``..`` stays: its refusal says what it is."""
+    plain = path.replace("\\", "/")
+    while plain.startswith("./"):
+        plain = plain[2:].lstrip("/")
+    return MANIFEST if plain in {"", "."} or is_manifest(plain) else plain
+
+
+def _without_prefix(skill: str, path: str) -> str:
+    """Models spell ``api.md`` of skill ``pdf`` as it lies in the skills directory: ``pdf/api.md``."""
+    folder, slash, rest = path.partition("/")
+    return rest if slash and folder.casefold() == skill.casefold() else path
+
+
+def _text(skill: Skill, path: str, page: Page, *, repeated: bool) -> str:
+    head = [f"Skill: {skill.name}", f"File: {path}"]
+    if page.start or not page.is_last:
+        head.append(f"Bytes {page.start}-{page.end} of {page.total}")
+    if repeated:
+        head.append("(You have read this before in this turn; here it is again.)")
+    text = "\n".join(head) + "\n\n" + page.text
+    if page.is_last:
+        return text
+    return f"{text}\n\n[Truncated. Continue with {read_call(skill.name, path, page.end)}.]"
+
+
+def _delivered(loaded: LoadedSkill, page: Page, *, repeated: bool) -> ToolResult:
+    """The last page of the instructions, with the index of the bundled files."""
+    text = _text(loaded.skill, MANIFEST, page, repeated=repeated)
+    files = bundled(loaded)
+    if files:
+        lines = [
+            f"- {one_line(file.path)}{'' if file.is_text else ' [binary]'} ({format_bytes(file.bytes)})"
+            for file in files[:INDEX_FILES]
+        ]
+        if len(files) > INDEX_FILES:
+            lines.append(f'({len(files) - INDEX_FILES} more; call {LIST_TOOL}(skill="{loaded.name}"))')
+        head = f"[Files of this skill, not part of SKILL.md; read one with {READ_TOOL} when the task calls for it]"
+        text = "\n".join((text.rstrip("\r\n"), "", head, *lines))
+    return ToolResult(
+        text=text,
+        skill=loaded.name,
+        path=MANIFEST,
+        loaded=loaded.skill.ref,
+        loaded_bytes=loaded.manifest_bytes,
+    )
