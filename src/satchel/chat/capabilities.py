@@ -8,7 +8,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCapabilities:
-    """``tools``: "native" (declarations are rendered and calls are parsed), "guided" (the adapter makes the model
+    """One model's row.
+
+    ``tools``: "native" (declarations are rendered and calls are parsed), "guided" (the adapter makes the model
     choose among ``ToolSpec.choices``; it shows them itself, so no catalogue is put into the prompt) or "none".
 
     ``tool_role``: whether the chat template renders results; otherwise they become user messages.

@@ -18,7 +18,7 @@ from satchel.wiring.models import open_models, weights_status
 from satchel.wiring.sources import open_library
 
 _EXTRAS = {
-    "cli": ("cyclopts", "rapidfuzz", "pydantic"),
+    "cli": ("cyclopts", "pydantic"),
     "models": ("aiohttp",),
     "embedded": ("xllamacpp", "pip"),
     "serve": ("fastapi", "uvicorn"),

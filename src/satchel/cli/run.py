@@ -41,9 +41,9 @@ async def run(
     skill: Annotated[
         tuple[str, ...], Parameter(name="--skill", help="Select a skill by name; repeat for several.")
     ] = (),
-    input: Annotated[
+    source: Annotated[
         str | None, Parameter(name="--input", help="Read the question from a file, or - for stdin.")
-    ] = None,  # noqa: A002
+    ] = None,
     max_tokens: Annotated[int | None, Parameter(name="--max-tokens", help="Bound on the tokens of the answer.")] = None,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
@@ -54,7 +54,7 @@ async def run(
     The answer goes to stdout as it comes; which skills were offered, read and what they cost goes to stderr.
     With --json, stdout has one event a line instead.
     """
-    asked = _question(question, input)
+    asked = _question(question, source)
     settings = settings_from(skills, options)
     if settings.upstream is None:
         progress = DownloadProgress()

@@ -40,9 +40,8 @@ def show(
         if value:
             say(f"{label:<12} {printable(value)}")
     for file in loaded.files:
-        say(
-            f"{'file':<12} {printable(file.path)}  ({file.kind}, {bytes_text(file.bytes)}{'' if file.is_text else ', binary'})"
-        )
+        form = "" if file.is_text else ", binary"
+        say(f"{'file':<12} {printable(file.path)}  ({file.kind}, {bytes_text(file.bytes)}{form})")
     print_diagnostics(skill.diagnostics)
     say()
     sys.stdout.write(printable(loaded.body) if sys.stdout.isatty() else loaded.body)

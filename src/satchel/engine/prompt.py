@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from satchel.engine.request import SkillSelection
 from satchel.errors import RequestError
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import LoadedSkill, Skill
+from satchel.skills.names import near_names
 
 LIST_TOOL = "skills_list"
 READ_TOOL = "skills_read"
@@ -45,7 +45,7 @@ def reach(catalog: Catalog, selection: SkillSelection) -> Reach:
 
 def _unknown_names(catalog: Catalog, unknown: Sequence[str]) -> RequestError:
     names = [skill.name for skill in catalog.skills]
-    near = {name: difflib.get_close_matches(name.casefold(), names, n=3, cutoff=0.5) for name in unknown}
+    near = {name: list(near_names(name, names)) for name in unknown}
     quoted = ", ".join(f'"{name}"' for name in unknown)
     found = [f'"{match}"' for matches in near.values() for match in matches]
     if found:

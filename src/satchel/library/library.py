@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -19,11 +18,10 @@ from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE
 from satchel.skills.files import is_manifest
 from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
+from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 
 PAGE_BYTES = 48 * 1024
-_NEAR = 3
-_LONGEST_NAME = 64
 
 StrPath = str | os.PathLike[str]
 
@@ -110,7 +108,7 @@ class Library:
         name = skill if isinstance(skill, str) else skill.name
         known = state.catalog.get(name)
         if known is None:
-            near = difflib.get_close_matches(name.casefold()[:_LONGEST_NAME], state.places, n=_NEAR)
+            near = near_names(name, (other.name for other in state.catalog.skills))
             hint = f"Did you mean {', '.join(near)}?" if near else "List the skills to see their names."
             raise SkillError("skill-not-found", f'There is no skill called "{one_line(name)[:80]}".', hint=hint)
         return known, state.places[known.name.casefold()]

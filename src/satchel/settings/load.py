@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from satchel.errors import SetupError
 from satchel.gateway.options import ServerOptions
 from satchel.library.options import SkillsOptions
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
+from satchel.skills.names import near_names
 
 Record = TypeVar("Record")
 
@@ -198,4 +198,4 @@ def _record(kind: type[Record], prefix: str, values: Mapping[str, object]) -> Re
 def _unknown(environ: Mapping[str, str]) -> dict[str, str]:
     known = {row.variable for row in TABLE if row.variable} | _OTHER_VARIABLES
     strange = [name for name in environ if name.startswith("SATCHEL_") and name not in known]
-    return {name: next(iter(difflib.get_close_matches(name, known, n=1)), "") for name in sorted(strange)}
+    return {name: next(iter(near_names(name, sorted(known))), "") for name in sorted(strange)}

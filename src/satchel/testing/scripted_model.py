@@ -38,7 +38,8 @@ def call(name: str, arguments: str = "{}", call_id: str = "") -> ToolUse:
 class ScriptedModel:
     """Plays ``replies`` in order; a reply may be made from the request that it answers.
 
-    ``requests`` holds every request and ``asked`` is set by the first one; ``closed`` counts the generations whose block was left.
+    ``requests`` holds every request and ``asked`` is set by the first one. ``closed`` counts the generations whose
+    block was left.
     """
 
     def __init__(

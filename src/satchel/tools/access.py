@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,6 +12,7 @@ from satchel.errors import PathError, SkillError
 from satchel.ports.skills import SkillSource
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill, SkillFile
+from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 from satchel.tools.base import ToolResult, failure
 
@@ -87,7 +87,7 @@ class SkillAccess:
             return failure("skill-not-found", "No skills are available in this conversation.")
         said = one_line(given)[:_GIVEN_LENGTH]
         reason = f'No skill called "{said}" is available.' if said else f"{READ_TOOL} needs the name of a skill."
-        near = difflib.get_close_matches(said.casefold(), names, n=3) if said and len(names) > _NAMES_SHOWN else []
+        near = near_names(said, names) if len(names) > _NAMES_SHOWN else ()
         close = f" Did you mean {', '.join(near)}?" if near else ""
         more = f" and {len(names) - _NAMES_SHOWN} more; call {LIST_TOOL}" if len(names) > _NAMES_SHOWN else ""
         code = "skill-not-found" if said else "missing-argument"

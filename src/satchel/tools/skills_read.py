@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 
 from satchel.chat.request import ToolSpec
@@ -10,6 +9,7 @@ from satchel.context.budget import INDEX_FILES, format_bytes
 from satchel.errors import PathError, SkillError
 from satchel.skills.files import is_manifest
 from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill
+from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 from satchel.tools.access import (
     LIST_TOOL,
@@ -89,7 +89,7 @@ class SkillsRead:
         wanted = path.replace("\\", "/").strip("/")
         below = [file for file in files if file.startswith(wanted + "/")]
         same = [file for file in files if file.rpartition("/")[2] == wanted.rpartition("/")[2]]
-        near = below or same or difflib.get_close_matches(wanted, files, n=_NEAR)
+        near = below or same or near_names(wanted, files)
         listed = ", ".join(one_line(file) for file in near[:_NEAR])
         return f"Did you mean {listed}?" if near else f'{LIST_TOOL}(skill="{skill.name}") lists its files.'
 

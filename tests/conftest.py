@@ -1,0 +1,18 @@
+"""What every test runs under."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+from blockbuster import blockbuster_ctx
+
+
+@pytest.fixture(autouse=True)
+def no_blocking_calls() -> Generator[None, None, None]:
+    """A call of ours that blocks the event loop fails its test; only a test itself may scan a directory there."""
+    with blockbuster_ctx("satchel") as watched:
+        for function in watched.functions.values():
+            function.can_block_in("satchel/library/__init__.py", {"discover"})
+            function.can_block_in("satchel/library/library.py", {"discover", "reload", "__init__"})
+        yield
