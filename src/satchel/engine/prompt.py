@@ -58,7 +58,7 @@ def _unknown_names(catalog: Catalog, unknown: Sequence[str]) -> RequestError:
         "invalid-request",
         f"No skill is called {quoted}." if len(unknown) == 1 else f"No skills are called {quoted}.",
         hint=hint,
-        data={"param": "skills", "unknown": list(unknown), "suggestions": near},
+        data={"field": "skills", "unknown": list(unknown), "suggestions": near},
     )
 
 

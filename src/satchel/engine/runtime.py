@@ -99,7 +99,7 @@ class Runtime:
                 "invalid-request",
                 "Skills are turned off here.",
                 hint="Start without --no-skills.",
-                data={"param": "skills"},
+                data={"field": "skills"},
             )
         if self.source is None or request.skills.is_off:
             return TurnPlan(

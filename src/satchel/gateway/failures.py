@@ -76,8 +76,7 @@ def told(failure: SatchelError) -> str:
 def vendor_error(failure: SatchelError) -> dict[str, object]:
     """``{"error": {"message", "type", "code", "param", ...}}``. A refused request also gets its ``data``."""
     data = dict(failure.data)
-    # The codecs name the wrong field "field", as no vendor's word belongs there.
-    param = data.pop("param", None) or data.pop("field", None)
+    param = data.pop("field", None)
     body = _vendor(told(failure), status=status_of(failure), code=failure.code, param=param)
     if isinstance(failure, RequestError):
         body["error"] = data | body["error"]

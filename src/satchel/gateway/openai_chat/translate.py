@@ -42,7 +42,7 @@ class ChatCall:
 
 
 def read_call(body: Mapping[str, Json]) -> ChatCall:
-    """Raises ``RequestError`` "invalid-request", whose ``data["param"]`` names the field."""
+    """Raises ``RequestError`` "invalid-request", whose ``data["field"]`` names the field."""
     try:
         known = ChatBody.model_validate(body)
     except ValidationError as error:
@@ -209,4 +209,4 @@ def _place(path: Iterable[int | str]) -> str:
 
 
 def _refused(field: str, why: str) -> RequestError:
-    return RequestError("invalid-request", f"{field}: {why}" if field else why, data={"param": field})
+    return RequestError("invalid-request", f"{field}: {why}" if field else why, data={"field": field})

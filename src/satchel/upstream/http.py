@@ -1,0 +1,245 @@
+"""Speaking HTTP to model servers: one session, server-sent events read from bytes, and what failures mean.
+
+Everything that a server sends is bounded: an event, an answer, an error body.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from typing import cast
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from satchel.chat.codec.failures import read_failure
+from satchel.chat.messages import Json
+from satchel.errors import SetupError, UpstreamError
+from satchel.ports.models import UpstreamOptions
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_ERROR_BYTES = 64 * 1024
+
+_KEEP_ALIVE_S = 3.0  # shorter than any server's own limit: a request never meets a connection about to close
+
+
+class SseParser:
+    """Server-sent events out of bytes, however the bytes were cut.
+
+    Lines end in LF, CR or CRLF; events end at an empty line; several ``data`` lines are joined by a line feed.
+    """
+
+    def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max = max_event_bytes
+        self._tail = b""
+        self._data: list[bytes] = []
+        self._size = 0
+        self._after_cr = False
+        self._is_start = True
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The data of each event that is now complete. Raises ``UpstreamError`` for one that is too large."""
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        if chunk:
+            self._after_cr = chunk.endswith(b"\r")
+        lines = (self._tail + chunk).splitlines(keepends=True)
+        self._tail = lines.pop() if lines and not lines[-1].endswith((b"\n", b"\r")) else b""
+        events: list[bytes] = []
+        for line in lines:
+            self._line(line.rstrip(b"\r\n"), events)
+        if self._size + len(self._tail) > self._max:
+            raise too_large()
+        return events
+
+    def close(self) -> list[bytes]:
+        """What is left when the bytes end without an empty line."""
+        events: list[bytes] = []
+        self._line(self._tail, events)
+        self._tail = b""
+        self._line(b"", events)
+        return events
+
+    def _line(self, line: bytes, events: list[bytes]) -> None:
+        if self._is_start:
+            self._is_start = False
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line:
+            if self._data:
+                events.append(b"\n".join(self._data))
+                self._data = []
+                self._size = 0
+            return
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            value = value.removeprefix(b" ")
+            self._data.append(value)
+            self._size += len(value) + 1
+            if self._size > self._max:
+                raise too_large()
+
+
+def without_key(error: UpstreamError, key: str) -> UpstreamError:
+    """The error with the key struck out of what the server said."""
+    if not key or key not in json.dumps(error.to_dict(), ensure_ascii=False):
+        return error
+    data = {name: value for name, value in error.data.items() if key not in str(value)}
+    message = error.message.replace(key, "[key]")
+    return UpstreamError(error.code, message, hint=error.hint, data=data, retryable=error.retryable)
+
+
+def cut_off() -> UpstreamError:
+    """The error for a connection that ended before the answer did."""
+    return UpstreamError(
+        "upstream-cut-off",
+        "The model server closed the connection before its answer was complete.",
+        hint="Try again; if it persists, see the model server's own log.",
+        retryable=True,
+    )
+
+
+def too_large() -> UpstreamError:
+    """The error for an answer beyond every bound."""
+    return UpstreamError("upstream-garbled", "The model server sent more than an answer can hold.")
+
+
+def read_json(data: bytes) -> Json:
+    """JSON text from a server. Raises ``UpstreamError`` (upstream-garbled)."""
+    try:
+        return cast("Json", json.loads(data, parse_constant=_refuse_constant))
+    except (ValueError, RecursionError) as error:
+        raise UpstreamError(
+            "upstream-garbled",
+            "The model server sent something that is not JSON.",
+            hint="Check that the address is the base of an API of this kind.",
+        ) from error
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+class Endpoint:
+    """A model server's address and the one session that speaks to it, made in the running loop when first used.
+
+    ``shown`` is the address for messages.
+    """
+
+    def __init__(self, options: UpstreamOptions) -> None:
+        try:
+            parts = urlsplit(options.url)
+            is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            parts, is_usable = urlsplit(""), False
+        if not is_usable or "@" in parts.netloc:
+            raise SetupError(
+                "setting-invalid",
+                "The address of a model server must be an http or https URL without a user name.",
+                hint="For example http://127.0.0.1:8080/v1; the key has a setting of its own.",
+            )
+        self._options = options
+        self.shown = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._query = f"?{parts.query}" if parts.query else ""
+        self._session: aiohttp.ClientSession | None = None
+        self._is_closed = False
+
+    async def request(
+        self, method: str, path: str, *, api_key: str, body: bytes | None = None
+    ) -> aiohttp.ClientResponse:
+        """An answer of any status with its body unread. Raises ``UpstreamError``.
+
+        Redirects are not followed: the key is meant for this address alone.
+        """
+        headers = {"Accept": "text/event-stream, application/json", "Accept-Encoding": "identity"}
+        if api_key:
+            if not api_key.isascii() or not api_key.isprintable():
+                raise UpstreamError("upstream-auth", "The key has characters that cannot be sent.")
+            headers["Authorization"] = f"Bearer {api_key}"
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        url = f"{self.shown}{path}{self._query}"
+        with self.explained():
+            return await self._open().request(method, url, data=body, headers=headers, allow_redirects=False)
+
+    async def pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+        """The body as it comes, read only when asked for. Raises ``UpstreamError``, also beyond the bound."""
+        total = 0
+        while True:
+            with self.explained():
+                piece = await response.content.readany()
+            if not piece:
+                return
+            total += len(piece)
+            if total > MAX_ANSWER_BYTES:
+                raise too_large()
+            yield piece
+
+    async def failure(self, response: aiohttp.ClientResponse, *, model: str = "", secret: str = "") -> UpstreamError:
+        """The error that an answer with a bad status means; reads at most ``MAX_ERROR_BYTES`` of it."""
+        data = b""
+        try:
+            while len(data) < MAX_ERROR_BYTES:
+                with self.explained():
+                    piece = await response.content.read(MAX_ERROR_BYTES - len(data))
+                if not piece:
+                    break
+                data += piece
+        except UpstreamError as error:
+            data += f" ({error.message})".encode()
+        try:
+            raw = read_json(data)
+        except UpstreamError:
+            raw = data.decode("utf-8", "replace")
+        retry_after = response.headers.get("Retry-After", "")
+        return read_failure(raw, status=response.status, retry_after=retry_after, model=model, secret=secret)
+
+    @contextmanager
+    def explained(self) -> Generator[None]:
+        """Turns what can go wrong on the wire into ``UpstreamError``."""
+        try:
+            yield
+        except TimeoutError as error:
+            raise UpstreamError(
+                "upstream-timeout",
+                f"The model server at {self.shown} did not answer in time.",
+                hint="Try again, or allow it more time.",
+                retryable=True,
+            ) from error
+        except aiohttp.ClientConnectorError as error:
+            raise UpstreamError(
+                "upstream-unreachable",
+                f"The model server at {self.shown} cannot be reached: {error.os_error.strerror or error.os_error}.",
+                hint=f"Is it running, and is {self.shown} its address?",
+                retryable=True,
+            ) from error
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError) as error:
+            raise cut_off() from error
+        except aiohttp.ClientError as error:
+            raise UpstreamError(
+                "upstream-garbled",
+                f"What answers at {self.shown} does not speak HTTP as expected.",
+                hint="Check the address.",
+            ) from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._is_closed:
+            raise RuntimeError("this client is closed")
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(
+                total=None,
+                connect=self._options.connect_s,
+                sock_connect=self._options.connect_s,
+                sock_read=self._options.silence_s,
+            )
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S)
+            self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=False)
+        return self._session
+
+    async def aclose(self) -> None:
+        """Closes every connection."""
+        self._is_closed = True
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
