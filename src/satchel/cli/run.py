@@ -42,7 +42,8 @@ async def run(
         tuple[str, ...], Parameter(name="--skill", help="Select a skill by name; repeat for several.")
     ] = (),
     source: Annotated[
-        str | None, Parameter(name="--input", help="Read the question from a file, or - for stdin.")
+        str | None,
+        Parameter(name="--input", allow_leading_hyphen=True, help="Read the question from a file, or - for stdin."),
     ] = None,
     max_tokens: Annotated[int | None, Parameter(name="--max-tokens", help="Bound on the tokens of the answer.")] = None,
     skills: SkillOptions = SkillOptions(),
@@ -122,7 +123,7 @@ class _TerminalView:
         self._prose = ProseJoiner()
         self._began = time.monotonic()
         self._in_answer = False
-        self._read: list[str] = []
+        self._ends_open = False
 
     def show(self, event: TurnEvent) -> None:
         match event:
@@ -136,8 +137,6 @@ class _TerminalView:
                 self._line(
                     "skill", f"{event.ref.name}: its {bytes_text(event.bytes)} of instructions are in the prompt"
                 )
-            case SkillLoaded():
-                self._read.append(event.ref.name)
             case ToolFinished():
                 self._tool(event)
             case TurnDone():
@@ -146,10 +145,10 @@ class _TerminalView:
                 pass
 
     def _line(self, label: str, text: str) -> None:
-        if self._in_answer:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
-            self._in_answer = False
+        if self._in_answer and sys.stdout.isatty():
+            # Both streams share the screen here; stdout itself carries nothing but the answer.
+            say()
+        self._in_answer = False
         say(f"{label:<8} {printable(text)}")
 
     def _start(self, event: TurnStarted) -> None:
@@ -174,9 +173,12 @@ class _TerminalView:
     def _text(self, text: str) -> None:
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         sys.stdout.flush()
-        self._in_answer = not text.endswith("\n")
+        if text:
+            self._in_answer = self._ends_open = not text.endswith("\n")
 
     def _done(self, event: TurnDone) -> None:
+        if self._ends_open:
+            self._text("\n")
         usage = event.usage
         cached = f" ({usage.cached_tokens} from cache)" if usage.cached_tokens else ""
         self._line(

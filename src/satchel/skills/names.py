@@ -29,8 +29,8 @@ def near_names(wanted: str, names: Iterable[str], limit: int = _NEAR) -> tuple[s
     said = wanted.strip().casefold()[:_LONGEST]
     if not said:
         return ()
-    known = list(dict.fromkeys(names))
-    starts = [name for name in known if name.casefold().startswith(said)]
+    known = {name.casefold(): name for name in names}
+    starts = [name for name in known if name.startswith(said)]
     alike = difflib.get_close_matches(said, known, n=limit)
-    holds = [name for name in known if len(said) >= _NEAR and said in name.casefold()]
-    return tuple(dict.fromkeys((*starts, *alike, *holds)))[:limit]
+    holds = [name for name in known if len(said) >= _NEAR and said in name]
+    return tuple(known[name] for name in dict.fromkeys((*starts, *alike, *holds)))[:limit]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 import socket
 from collections.abc import Callable
 
@@ -26,10 +27,13 @@ async def serve(settings: Settings, started: Callable[[str], None]) -> None:
     app = create_app(lambda: open_runtime(settings), settings.server)
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30)
     server = uvicorn.Server(config)
+    # uvicorn drains on SIGTERM and then raises the signal again; an orderly end is not a death by signal.
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)  # noqa: ARG005
     try:
         started(f"http://{shown}:{port}")
         await server.serve(sockets=[listener])
     finally:
+        signal.signal(signal.SIGTERM, before)
         listener.close()
 
 

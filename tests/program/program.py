@@ -1,0 +1,79 @@
+"""The installed program as a person or an operator starts it: a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path(sys.executable).parent / "satchel"
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[Any]:
+        """Stdout as one JSON object a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def _environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SATCHEL_")}
+    return {**kept, **more}
+
+
+async def start(*arguments: str, cwd: Path | None = None, **environment: str) -> asyncio.subprocess.Process:
+    """The running program, with its three streams as pipes."""
+    return await asyncio.create_subprocess_exec(
+        PROGRAM,
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=cwd,
+        env=_environment(**environment),
+    )
+
+
+async def satchel(*arguments: str, given: str = "", cwd: Path | None = None, **environment: str) -> Ended:
+    """Runs the program to its end."""
+    process = await start(*arguments, cwd=cwd, **environment)
+    async with asyncio.timeout(PATIENCE_S):
+        out, err = await process.communicate(given.encode())
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+@asynccontextmanager
+async def serving(*arguments: str, **environment: str) -> AsyncGenerator[tuple[str, asyncio.subprocess.Process]]:
+    """``satchel serve`` on a free port: its base URL, as it says it, and the process."""
+    process = await start("serve", "--port", "0", "--json", *arguments, cwd=None, **environment)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            line = await process.stdout.readline()
+        said: Mapping[str, str] = json.loads(line) if line else {}
+        assert said.get("event") == "listening", (
+            line,
+            (await process.stderr.read() if process.stderr else b"").decode(),
+        )
+        yield said["url"], process
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(PATIENCE_S):
+                await process.communicate()
