@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from satchel.sources.directory import DirectorySource
-
 from satchel.chat.messages import message
 from satchel.chat.request import ChatRequest, ToolSpec
 from satchel.engine.events import TextDelta, TurnDone, TurnEvent
@@ -14,6 +12,7 @@ from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.engine.runtime import Runtime
 from satchel.library import discover
 from satchel.ports.models import ModelClient
+from satchel.sources.directory import DirectorySource
 from satchel.wiring.sources import skill_hosts
 
 

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from satchel import errors
     from satchel.context.block import BlockOptions, render_block
+    from satchel.context.listings import Listing, available_skills, format_skill_listing, render_section, slash_menu
     from satchel.errors import SatchelError
     from satchel.library import Library, discover, load_skill
+    from satchel.library.checking import check
     from satchel.skills.catalog import Catalog
     from satchel.skills.dialect import Dialect
     from satchel.skills.model import Diagnostic, LoadedSkill, Skill
+    from satchel.skills.substitute import Rendered, substitute, substitute_skill
 
     __version__: str
 
@@ -25,14 +28,23 @@ __all__ = [
     "Diagnostic",
     "Dialect",
     "Library",
+    "Listing",
     "LoadedSkill",
+    "Rendered",
     "SatchelError",
     "Skill",
     "__version__",
+    "available_skills",
+    "check",
     "discover",
     "errors",
+    "format_skill_listing",
     "load_skill",
     "render_block",
+    "render_section",
+    "slash_menu",
+    "substitute",
+    "substitute_skill",
 ]
 
 _HOMES = {
@@ -41,12 +53,21 @@ _HOMES = {
     "Diagnostic": "satchel.skills.model",
     "Dialect": "satchel.skills.dialect",
     "Library": "satchel.library",
+    "Listing": "satchel.context.listings",
     "LoadedSkill": "satchel.skills.model",
+    "Rendered": "satchel.skills.substitute",
     "SatchelError": "satchel.errors",
     "Skill": "satchel.skills.model",
+    "available_skills": "satchel.context.listings",
+    "check": "satchel.library.checking",
     "discover": "satchel.library",
+    "format_skill_listing": "satchel.context.listings",
     "load_skill": "satchel.library",
     "render_block": "satchel.context.block",
+    "render_section": "satchel.context.listings",
+    "slash_menu": "satchel.context.listings",
+    "substitute": "satchel.skills.substitute",
+    "substitute_skill": "satchel.skills.substitute",
 }
 
 

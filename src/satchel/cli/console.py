@@ -12,13 +12,18 @@ from satchel.skills.model import Diagnostic
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(_writable(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
 
 
 def print_line_json(value: Mapping[str, object]) -> None:
     """One JSON object on one line of stdout, at once."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(_writable(json.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
+
+
+def _writable(text: str) -> str:
+    """The text without lone surrogates, which stand for the bytes of a file name that is not UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def say(text: str = "") -> None:

@@ -25,7 +25,7 @@ def list_skills(*, skills: SkillOptions = SkillOptions(), json: Json = False) ->
     if json:
         print_json(
             {
-                "skills": [skill_view(item) for item in loaded],
+                "skills": [skill_view(item, library.roots) for item in loaded],
                 "diagnostics": [item.to_dict() for item in diagnostics],
             }
         )

@@ -26,10 +26,14 @@ class SkillOptions:
             "Without it: .agents/skills here and upwards, and the install directory.",
         ),
     ] = ()
+    dialect: Annotated[
+        str | None,
+        Parameter(name="--dialect", help="The harness by whose rules skills are found and read (portable)."),
+    ] = None
 
     def flags(self) -> dict[str, object]:
         """By long name, as ``settings.load`` takes them."""
-        return {"--skills-dir": self.skills_dir}
+        return {"--skills-dir": self.skills_dir, "--dialect": self.dialect}
 
 
 @Parameter(name="*")

@@ -21,15 +21,17 @@ def show(
     json: Json = False,
 ) -> int:
     """Show one skill: its metadata, files and instructions."""
-    loaded = open_library(settings_from(skills)).load(name)
+    library = open_library(settings_from(skills))
+    loaded = library.load(name)
     if json:
-        print_json(full_view(loaded))
+        print_json(full_view(loaded, library.roots))
         return 0
     skill = loaded.skill
     facts = {
         "name": skill.name,
         "description": skill.summary,
         "directory": skill.location,
+        "hint": skill.argument_hint,
         "license": skill.text("license"),
         "requires": skill.text("compatibility"),
         "tools": " ".join(skill.allowed_tools),

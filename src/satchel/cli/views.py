@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Iterable
 
-from satchel.skills.model import LoadedSkill, Skill
+from satchel.pathguard import is_inside
+from satchel.skills.model import LoadedSkill, Skill, SkillFile
 
 
-def skill_view(loaded: LoadedSkill) -> dict[str, object]:
-    """``{"name","description","dir","source","kind_counts","bytes","warnings","shadowed"}``."""
+def skill_view(loaded: LoadedSkill, roots: Iterable[str]) -> dict[str, object]:
+    """``{"name","description","dir","root","kind_counts","bytes","warnings","shadowed"}``.
+
+    ``root`` is the one of ``roots`` that the skill lies below, "" when there is none. ``bytes`` are those of all files.
+    """
     skill = loaded.skill
     return {
         "name": skill.name,
         "description": skill.description,
         "dir": skill.location,
-        "source": skill.ref.source,
+        "root": next((root for root in roots if _lies_below(skill.location, root)), ""),
         "kind_counts": dict(sorted(Counter(file.kind for file in loaded.files).items())),
         "bytes": loaded.manifest_bytes + sum(file.bytes for file in loaded.files if file.kind != "manifest"),
         "warnings": [item.to_dict() for item in skill.diagnostics],
@@ -22,17 +28,19 @@ def skill_view(loaded: LoadedSkill) -> dict[str, object]:
     }
 
 
-def full_view(loaded: LoadedSkill) -> dict[str, object]:
-    """The same, and ``"frontmatter"``, ``"allowed_tools"``, ``"files"`` and ``"body"``."""
+def full_view(loaded: LoadedSkill, roots: Iterable[str]) -> dict[str, object]:
+    """The same, and ``"frontmatter"``, ``"body"`` and ``"files"``."""
     return {
-        **skill_view(loaded),
+        **skill_view(loaded, roots),
         "frontmatter": dict(loaded.skill.frontmatter),
-        "allowed_tools": list(loaded.skill.allowed_tools),
-        "files": [
-            {"path": file.path, "kind": file.kind, "bytes": file.bytes, "text": file.is_text} for file in loaded.files
-        ],
         "body": loaded.body,
+        "files": [file_view(file) for file in loaded.files],
     }
+
+
+def file_view(file: SkillFile) -> dict[str, object]:
+    """``{"path","kind","bytes","text"}``."""
+    return {"path": file.path, "kind": file.kind, "bytes": file.bytes, "text": file.is_text}
 
 
 def cost_tokens(skill: Skill) -> int:
@@ -40,3 +48,7 @@ def cost_tokens(skill: Skill) -> int:
     from satchel.context.budget import tokens
 
     return tokens(f"- {skill.name}: {skill.summary}\n")
+
+
+def _lies_below(location: str, root: str) -> bool:
+    return is_inside(location, os.path.realpath(root))

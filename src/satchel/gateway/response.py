@@ -197,7 +197,8 @@ class _Line:
         rest = self._last + self._every_s - self._loop.time()
         if rest <= 0:
             rest = self._every_s
-            self._ping = self._loop.create_task(self._say())
+            if not self._turnstile.locked():
+                self._ping = self._loop.create_task(self._say())
         self._timer = self._loop.call_later(rest, self._tick)
 
     async def _say(self) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 from satchel.errors import PathError
 from satchel.pathguard import open_inside
 from satchel.skills.diagnostics import finding
-from satchel.skills.dialect import Limits
+from satchel.skills.dialect import Dialect
 from satchel.skills.files import SNIFF_BYTES, classify, is_manifest, looks_like_text, text_by_name
 from satchel.skills.model import Diagnostic, SkillFile
 
@@ -18,11 +18,13 @@ _SKIPPED = frozenset({"node_modules", "__pycache__"})
 _MAX_DEPTH = 32
 
 
-def index_files(directory: str, limits: Limits) -> tuple[tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
+def index_files(directory: str, dialect: Dialect) -> tuple[tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
     """``(files sorted by path, findings)`` of the canonical ``directory``.
 
-    Hidden names, dependencies and byte code are left out. Reaching a ceiling is a finding, and the walk stops there.
+    Hidden names, dependencies and byte code are left out. Reaching a ceiling is a finding, and the walk stops there. A
+    skill inside is a finding where the dialect does not register it.
     """
+    limits = dialect.limits
     sizes: list[tuple[str, int]] = []
     findings: list[Diagnostic] = []
     total = 0
@@ -37,7 +39,10 @@ def index_files(directory: str, limits: Limits) -> tuple[tuple[SkillFile, ...], 
                 continue
             sizes.append((path, size))
             total += size
-            if prefix and is_manifest(name):
+            if limits.file_bytes is not None and size > limits.file_bytes:
+                message = f"{path} is larger than {limits.file_bytes} bytes."
+                findings.append(finding("file-too-large", os.path.join(directory, path), message))
+            if prefix and dialect.nested == "stop" and is_manifest(name):
                 message = f"{path} is readable as a file of this skill, but not registered as a skill."
                 findings.append(finding("nested-skill", os.path.join(directory, path), message))
             if len(sizes) > limits.files:

@@ -7,15 +7,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from satchel.errors import SkillError
 from satchel.library.open import load, read_manifest, read_page
 from satchel.library.walk import Place, find_skills
 from satchel.skills.catalog import Catalog
-from satchel.skills.diagnostics import finding, judge
-from satchel.skills.dialect import Dialect
-from satchel.skills.dialects import PORTABLE
+from satchel.skills.collide import Candidate, in_namespace, name_key, namespaces, settle
+from satchel.skills.dialect import Dialect, Limits
+from satchel.skills.dialects import DIALECTS, PORTABLE
 from satchel.skills.files import is_manifest
 from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
 from satchel.skills.names import near_names
@@ -30,33 +30,33 @@ StrPath = str | os.PathLike[str]
 class _State:
     catalog: Catalog
     places: Mapping[str, Place]
-
-
-@dataclass(slots=True)
-class _Scan:
-    """One name may have one skill: the first one found keeps it."""
-
-    winners: dict[str, Skill] = field(default_factory=dict[str, Skill])
-    places: dict[str, Place] = field(default_factory=dict[str, Place])
-    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """By ``Skill.location``, those of shadowed skills among them."""
+    roots: tuple[str, ...]
 
 
 class Library:
     """Skills below ``roots``, read in one ``dialect``. Safe to use from several threads.
 
     A skill that cannot be used is a finding in ``diagnostics``, never an exception, and never hides a usable one.
-    ``disabled`` are names, or absolute directories of single skills.
+    ``disabled`` are names, or absolute paths of single skills (their directory or SKILL.md); such a skill is left out
+    before anything else is decided. ``limits`` take the place of the dialect's.
     """
 
     label = "directory"
 
     def __init__(
-        self, roots: Iterable[StrPath], *, dialect: Dialect = PORTABLE, disabled: Collection[str] = ()
+        self,
+        roots: Iterable[StrPath],
+        *,
+        dialect: str | Dialect = PORTABLE,
+        disabled: Collection[str] = (),
+        limits: Limits | None = None,
     ) -> None:
+        row = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
         given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
         self.roots = tuple(os.path.abspath(root) for root in given)
-        self.dialect = dialect
-        self._disabled_names = frozenset(name.strip().casefold() for name in disabled if not os.path.isabs(name))
+        self.dialect = row if limits is None else replace(row, limits=limits)
+        self._disabled_names = frozenset(name_key(name, row) for name in disabled if not os.path.isabs(name))
         self._disabled_paths = frozenset(_directory_of(path) for path in disabled if os.path.isabs(path))
         self._state = self._scan()
 
@@ -67,7 +67,7 @@ class Library:
 
     @property
     def skills(self) -> tuple[Skill, ...]:
-        """Every usable skill, sorted by name."""
+        """Every usable skill that keeps its name, sorted by name and place."""
         return self._state.catalog.skills
 
     @property
@@ -79,8 +79,25 @@ class Library:
         """The skill of that name, or None."""
         return self._state.catalog.get(name)
 
-    def load(self, skill: str | SkillRef) -> LoadedSkill:
-        """Body and files, as they are on disk now.
+    def at(self, path: StrPath) -> Skill | None:
+        """The skill whose directory or SKILL.md is exactly ``path``, absolute, in the present catalogue; else None."""
+        wanted = os.fspath(path)
+        folder, last = os.path.split(wanted)
+        places = {wanted, folder} if is_manifest(last) else {wanted}
+        return next((skill for skill in self._state.catalog.skills if skill.location in places), None)
+
+    def root_of(self, skill: Skill) -> str:
+        """The canonical root that a skill of the present catalogue was found below.
+
+        Raises:
+            SkillError: "skill-not-found".
+        """
+        state = self._state
+        _, place = self._find(skill)
+        return state.roots[place.root]
+
+    def load(self, skill: str | SkillRef | Skill) -> LoadedSkill:
+        """Body and files, as they are on disk now. A ``Skill`` of the catalogue also tells which of one name is meant.
 
         Raises:
             SkillError: "skill-not-found", or "skill-invalid" when the files have become unusable.
@@ -88,7 +105,7 @@ class Library:
         known, place = self._find(skill)
         return load(place, self.dialect, self.label, known=known)
 
-    def read(self, skill: str | SkillRef, path: str, *, offset: int = 0, max_bytes: int = PAGE_BYTES) -> Page:
+    def read(self, skill: str | SkillRef | Skill, path: str, *, offset: int = 0, max_bytes: int = PAGE_BYTES) -> Page:
         """At most ``max_bytes`` of a bundled text file; "" and "SKILL.md" name the skill's own file.
 
         Raises:
@@ -103,19 +120,26 @@ class Library:
         self._state = self._scan()
         return self._state.catalog
 
-    def _find(self, skill: str | SkillRef) -> tuple[Skill, Place]:
+    def _find(self, skill: str | SkillRef | Skill) -> tuple[Skill, Place]:
         state = self._state
+        if isinstance(skill, Skill):
+            place = state.places.get(skill.location)
+            if place is not None:
+                return skill, place
         name = skill if isinstance(skill, str) else skill.name
         known = state.catalog.get(name)
         if known is None:
             near = near_names(name, (other.name for other in state.catalog.skills))
             hint = f"Did you mean {', '.join(near)}?" if near else "List the skills to see their names."
             raise SkillError("skill-not-found", f'There is no skill called "{one_line(name)[:80]}".', hint=hint)
-        return known, state.places[known.name.casefold()]
+        return known, state.places[known.location]
 
     def _scan(self) -> _State:
         found = find_skills(self.roots, self.dialect, disabled=self._disabled_paths)
-        scan = _Scan(diagnostics=list(found.diagnostics))
+        diagnostics = list(found.diagnostics)
+        candidates: list[Candidate] = []
+        places: dict[str, Place] = {}
+        prefixes = namespaces(found.roots) if self.dialect.collision == "namespace" else ()
         revision = hashlib.sha256()
         for diagnostic in found.diagnostics:
             revision.update(f"{diagnostic.rule}\0{diagnostic.path}\0".encode("utf-8", "surrogatepass"))
@@ -123,35 +147,43 @@ class Library:
             manifest, data, _ = read_manifest(place, self.dialect, self.label)
             revision.update(f"{place.directory}\0{len(data)}\0".encode("utf-8", "surrogatepass"))
             revision.update(data)
-            if manifest.skill is None or manifest.skill.name.casefold() not in self._disabled_names:
-                scan.diagnostics.extend(manifest.diagnostics)
-                if manifest.skill is not None:
-                    self._register(scan, manifest.skill, place)
+            skill = manifest.skill
+            if skill is not None and self._is_disabled(skill):
+                continue
+            if skill is not None and prefixes:
+                skill = in_namespace(skill, prefixes[place.root])
+                if self._is_disabled(skill):
+                    continue
+            diagnostics += manifest.diagnostics
+            if skill is not None:
+                candidates.append(Candidate(skill=skill, path=os.path.join(place.directory, place.manifest)))
+                places[place.directory] = place
+        skills, collisions = settle(candidates, self.dialect)
         catalog = Catalog(
             revision=revision.hexdigest(),
-            skills=tuple(scan.winners.values()),
-            diagnostics=tuple(scan.diagnostics),
+            skills=skills,
+            diagnostics=(*diagnostics, *collisions),
+            lookup=self.dialect.lookup,
         )
-        return _State(catalog=catalog, places=scan.places)
+        return _State(catalog=catalog, places=places, roots=found.roots)
 
-    def _register(self, scan: _Scan, skill: Skill, place: Place) -> None:
-        key = skill.name.casefold()
-        winner = scan.winners.get(key)
-        if winner is None:
-            scan.winners[key] = skill
-            scan.places[key] = place
-            return
-        message = f'"{skill.name}" is already provided by {winner.location}, which takes precedence.'
-        path = os.path.join(place.directory, place.manifest)
-        shadowed = judge(finding("name-shadowed", path, message), self.dialect)
-        if shadowed is not None:
-            scan.diagnostics.append(shadowed)
-        scan.winners[key] = replace(winner, shadowed=(*winner.shadowed, skill.location))
+    def _is_disabled(self, skill: Skill) -> bool:
+        return bool(self._disabled_names) and name_key(skill.name, self.dialect) in self._disabled_names
 
 
-def discover(roots: Iterable[StrPath], *, dialect: Dialect = PORTABLE, disabled: Collection[str] = ()) -> Library:
-    """Finds the skills below ``roots``; of two with one name the one in the earlier root counts."""
-    return Library(roots, dialect=dialect, disabled=disabled)
+def discover(
+    roots: Iterable[StrPath],
+    *,
+    dialect: str | Dialect = PORTABLE,
+    disabled: Collection[str] = (),
+    limits: Limits | None = None,
+) -> Library:
+    """Finds the skills below ``roots``, in order of precedence, as ``dialect`` (a row or its id) finds and reads them.
+
+    ``disabled`` are names or absolute paths of skills to leave out. ``limits`` take the place of the dialect's;
+    ``replace(row.limits, skills=100)`` changes one.
+    """
+    return Library(roots, dialect=dialect, disabled=disabled, limits=limits)
 
 
 def _directory_of(path: str) -> str:

@@ -13,7 +13,7 @@ from satchel.library.index import index_files
 from satchel.library.walk import Place, find_skills
 from satchel.pathguard import open_inside, split_path
 from satchel.skills.diagnostics import finding, judge
-from satchel.skills.dialect import Dialect
+from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import DIALECTS
 from satchel.skills.files import SNIFF_BYTES, is_manifest, looks_like_text, text_by_name
 from satchel.skills.manifest import Manifest, parse_manifest
@@ -64,7 +64,7 @@ def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = N
         SkillError: "skill-invalid", with the findings in ``data["diagnostics"]``.
     """
     manifest, data, modified = read_manifest(place, dialect, source)
-    files, noticed = index_files(place.directory, dialect.limits)
+    files, noticed = index_files(place.directory, dialect)
     late = [judged for found in noticed if (judged := judge(found, dialect)) is not None]
     if manifest.skill is None or any(found.severity == "error" for found in late):
         raise _invalid(place.directory, (*manifest.diagnostics, *late))
@@ -79,20 +79,26 @@ def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = N
     )
 
 
-def load_skill(path: str | os.PathLike[str], *, dialect: str | Dialect = "portable") -> LoadedSkill:
-    """Reads the skill in the directory ``path`` (or whose SKILL.md is ``path``).
+def load_skill(
+    path: str | os.PathLike[str], *, dialect: str | Dialect = "portable", limits: Limits | None = None
+) -> LoadedSkill:
+    """Reads the skill in the directory ``path`` (or whose SKILL.md is ``path``), wherever the dialect looks for skills.
+
+    ``limits`` take the place of the dialect's.
 
     Raises:
         SkillError: "skill-not-found" when there is no SKILL.md, "skill-invalid" when it cannot be used.
     """
     row = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+    row = replace(row, min_depth=0, max_depth=0, limits=limits or row.limits)
     directory = os.path.realpath(path)
     if is_manifest(os.path.basename(directory)) and not os.path.isdir(directory):
         directory = os.path.dirname(directory)
-    found = find_skills([directory], replace(row, max_depth=0))
+    found = find_skills([directory], row)
     if not found.places:
-        if found.diagnostics:
-            raise _invalid(directory, tuple(found.diagnostics))
+        reasons = tuple(item for item in found.diagnostics if item.severity != "note")
+        if reasons:
+            raise _invalid(directory, reasons)
         raise SkillError("skill-not-found", f"There is no SKILL.md in {directory}.", hint="Name a skill's directory.")
     return load(found.places[0], row, "directory")
 

@@ -14,6 +14,7 @@ from satchel.errors import SetupError
 from satchel.gateway.options import ServerOptions
 from satchel.library.options import SkillsOptions
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
+from satchel.skills.dialects import DIALECTS
 from satchel.skills.names import near_names
 
 Record = TypeVar("Record")
@@ -42,6 +43,13 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _dialect(value: str) -> str:
+    if value not in DIALECTS:
+        meant = "".join(f"did you mean {near}? " for near in near_names(value, DIALECTS, 1))
+        raise ValueError(f"{meant}it is none of {', '.join(sorted(DIALECTS))}")
+    return value
+
+
 _SKILLS, _EMBEDDED, _UPSTREAM, _SERVER, _LOOP = (
     SkillsOptions(),
     EmbeddedOptions(),
@@ -58,6 +66,13 @@ TABLE: tuple[Row, ...] = (
         flag="--skills-dir",
         variable="SATCHEL_SKILLS_DIR",
         separator=os.pathsep,
+    ),
+    Row(
+        key="skills.dialect",
+        type=Annotated[str, AfterValidator(_dialect)],
+        default=_SKILLS.dialect,
+        flag="--dialect",
+        variable="SATCHEL_DIALECT",
     ),
     Row(
         key="skills.enabled",

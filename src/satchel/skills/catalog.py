@@ -5,28 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from satchel.skills.model import Diagnostic, Skill
 
 
 @dataclass(frozen=True, kw_only=True)
 class Catalog:
-    """Skills sorted by name (code points), with what was found wrong while collecting them.
+    """Skills sorted by name and place (code points), with what was found wrong while collecting them.
 
+    ``lookup`` is ``Dialect.lookup``; of several skills with one name, the first in this order answers to it.
     ``revision`` changes whenever the content may have changed. Instances never change, so readers need no lock.
     """
 
     revision: str = ""
     skills: tuple[Skill, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = field(default=())
+    lookup: Literal["exact", "folded"] = "folded"
 
     def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.skills, key=lambda skill: skill.name))
+        ordered = tuple(sorted(self.skills, key=lambda skill: (skill.name, skill.location)))
         object.__setattr__(self, "skills", ordered)
 
     @cached_property
     def _by_name(self) -> dict[str, Skill]:
         table: dict[str, Skill] = {}
+        if self.lookup == "exact":
+            for skill in self.skills:
+                table.setdefault(skill.name, skill)
+            return table
         for skill in self.skills:
             table.setdefault(skill.name.casefold(), skill)
         for aliases in (_declared, _folder):
@@ -39,12 +46,12 @@ class Catalog:
         return table
 
     def get(self, name: str) -> Skill | None:
-        """The skill of that name, in any letter case, or None. Blanks around the name do not count.
+        """The skill of that name, or None.
 
-        The name that the file declares and the directory's name lead to a skill too, when they are nobody's name and
-        lead to one skill only.
+        Where ``lookup`` is "folded", letter case and blanks around the name do not count; the name that the file
+        declares and the directory's name lead to a skill too, when they are nobody's name and lead to one skill only.
         """
-        return self._by_name.get(name.strip().casefold())
+        return self._by_name.get(name if self.lookup == "exact" else name.strip().casefold())
 
     def pick(self, names: Iterable[str]) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
         """``(found, unknown)``: the named skills sorted by name and each once, and the names that no skill has."""

@@ -66,12 +66,18 @@ RULES: dict[Rule, RuleInfo] = {
     "name-directory-mismatch": RuleInfo(
         "warning", "The name differs from the directory's.", "Give both the same name."
     ),
+    "directory-name-form": RuleInfo(
+        "note", "The directory is not called exactly what the skill is.", "Give both the same name, letter for letter."
+    ),
+    "name-long": RuleInfo("warning", "The name is longer than allowed.", "Shorten it."),
     "name-unusable": RuleInfo(
         "error", "Neither the name nor the directory's can be used.", "Use a-z, 0-9 and single hyphens."
     ),
     "description-missing": RuleInfo("error", "There is no description.", "Say what the skill does and when to use it."),
     "description-long": RuleInfo("warning", "The description is longer than allowed.", "Shorten it."),
     "compatibility-long": RuleInfo("warning", "The compatibility text is longer than allowed.", "Shorten it."),
+    "argument-hint-long": RuleInfo("warning", "The argument hint is longer than allowed.", "Shorten it."),
+    "version-invalid": RuleInfo("note", "The version is not a semantic version.", "Write three numbers, like 1.2.0."),
     "metadata-not-text": RuleInfo("warning", "A metadata value is not text.", "Use text values in metadata."),
     "field-shape": RuleInfo("warning", "A field has the wrong shape and does not count.", "See the field's format."),
     "field-shape-unsafe": RuleInfo(
@@ -82,8 +88,65 @@ RULES: dict[Rule, RuleInfo] = {
     # The directory.
     "too-many-files": RuleInfo("error", "The skill holds too many files.", "Split the skill, or remove build output."),
     "skill-too-large": RuleInfo("error", "The skill's files are too large together.", "Keep large data elsewhere."),
+    "file-too-large": RuleInfo("warning", "A file is larger than allowed.", "Keep large data elsewhere."),
     "nested-skill": RuleInfo(
         "note", "A skill inside a skill is readable, but not registered.", "Move it beside the other skill."
+    ),
+    # What authors get wrong: looked for when a skill is checked, never when it is loaded.
+    "description-no-when": RuleInfo(
+        "warning",
+        "The description does not say when to use the skill.",
+        "Add a sentence like 'Use when the user asks for ...': a model decides from the description alone.",
+    ),
+    "description-cost": RuleInfo(
+        "warning", "The entry costs every prompt more than 100 tokens.", "Shorten the description."
+    ),
+    "description-markup": RuleInfo(
+        "warning", "The name or the description holds an XML tag.", "Write it without angle brackets."
+    ),
+    "name-reserved": RuleInfo(
+        "warning", "The name holds a word that a hosted service keeps for itself.", "Choose another name."
+    ),
+    "body-long": RuleInfo(
+        "warning",
+        "The instructions are longer than 500 lines or 5,000 tokens.",
+        "Move details into files under references/ and say when to read them.",
+    ),
+    "link-missing": RuleInfo(
+        "warning", "A link leads to a file that the skill does not have.", "Add the file, or correct the link."
+    ),
+    "link-outside": RuleInfo(
+        "warning", "A link leads out of the skill.", "Copy the file into the skill; nothing outside can be read."
+    ),
+    "path-missing": RuleInfo(
+        "warning", "The instructions name a file that the skill does not have.", "Add the file, or correct the path."
+    ),
+    "path-installed": RuleInfo(
+        "warning",
+        "The instructions name the place where one program installs skills.",
+        "Write paths relative to the skill, such as scripts/run.py.",
+    ),
+    "script-interpreter": RuleInfo(
+        "warning",
+        "It is not known what runs a script.",
+        "Use .py, .js, .mjs, .sh or .bash, or no extension and a shebang for one of their interpreters.",
+    ),
+    "comment-hidden": RuleInfo(
+        "warning",
+        "An HTML comment is read by a model, but not shown to people.",
+        "Remove it, or say it in plain text.",
+    ),
+    "command-injection": RuleInfo(
+        "warning",
+        "A command stands where some programs run it while loading the skill.",
+        "Ask for the command in words; it is never run here.",
+    ),
+    "secret-shape": RuleInfo(
+        "warning", "A text looks like a key or a password.", "Remove it, revoke it, and name an environment variable."
+    ),
+    # Placing arguments.
+    "placeholder-unfilled": RuleInfo(
+        "note", "A placeholder has no value.", "Give an argument for each placeholder, or drop the placeholder."
     ),
     # Finding.
     "root-missing": RuleInfo("warning", "A skills directory does not exist.", "Check the path."),
@@ -91,6 +154,15 @@ RULES: dict[Rule, RuleInfo] = {
         "warning", "A root holds more than is looked at.", "Name the directory that holds the skills."
     ),
     "too-many-skills": RuleInfo("warning", "There are more skills than are registered.", "Use fewer roots."),
+    "skill-not-entered": RuleInfo(
+        "note", "A directory that is not looked into holds a SKILL.md.", "Move or rename the directory to register it."
+    ),
+    "skill-too-deep": RuleInfo(
+        "note", "A skill lies deeper than is looked for.", "Name the directory above it as a root."
+    ),
+    "skill-is-root": RuleInfo(
+        "note", "A root is itself a skill, which is not looked for here.", "Name the directory above it as a root."
+    ),
     "directory-unreadable": RuleInfo("warning", "A directory cannot be listed.", "Check its permissions."),
     "symlink-outside": RuleInfo(
         "warning", "A link leads out of every root and is not followed.", "Add its target's directory as a root."

@@ -11,16 +11,26 @@ Rule = str
 Key = str
 """A frontmatter key in its canonical kebab-case spelling."""
 
+HIDDEN = ".*"
+"""In ``Dialect.skips``: every name that starts with a dot."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Ceilings. Lengths are in characters, sizes in bytes; ``None`` means no ceiling."""
+    """Ceilings. Lengths are in characters, sizes in bytes; ``None`` means no ceiling.
 
-    name: int = 64
+    ``name``, ``description``, ``compatibility`` and ``argument_hint`` bound fields; ``manifest_bytes`` a SKILL.md;
+    ``files``, ``file_bytes`` (each) and ``skill_bytes`` (together) the files of one skill; ``skills`` a registry;
+    ``directories`` and ``entries`` what is looked at below one root.
+    """
+
+    name: int | None = 64
     description: int | None = 1024
     compatibility: int | None = 500
+    argument_hint: int | None = None
     manifest_bytes: int = 4 * 1024 * 1024
     files: int = 4096
+    file_bytes: int | None = None
     skill_bytes: int = 256 * 1024 * 1024
     skills: int | None = None
     directories: int = 20_000
@@ -31,8 +41,46 @@ class Limits:
 class Dialect:
     """One row.
 
-    ``refuses``: findings that keep a skill from loading. ``ignores``: findings that are not reported at all. Every
-    other finding is a warning, or a note where its rule says so.
+    Judging:
+        ``refuses``: findings that are errors here; one about a skill keeps it from loading. ``ignores``: findings that
+        are not reported at all. Every other finding is a warning, or a note where its rule says so.
+
+    Reading:
+        ``understands``: the keys that have a meaning; others are kept verbatim and never checked. ``spellings``: how
+        keys of several words may be written besides kebab-case; a key that restricts a skill is read in every one.
+        ``name_from``: "declared" (made legal), "declared-verbatim" (as written), "declared-or-directory" (made legal,
+        the directory's when nothing legal is left), "legal-or-directory" (the directory's unless the declared one is
+        legal as written), "verbatim-or-directory" (as written, the directory's when there is none), "directory".
+        ``reserved``: words that a name may not hold. ``description_cut``: characters of the description that the
+        harness keeps, cut without a mark. ``text_as_list``: text where a list is expected (tools, arguments, paths):
+        "split" at commas and blanks, "blanks" only, "one" item as it stands, "refuse". Parentheses are never split.
+        ``body_newlines``: "keep", or "lf" for every line end as a line feed. ``body_edges``: "keep", or "trim" for a
+        body without blanks around it. ``limits``: ceilings.
+
+    Finding:
+        ``min_depth`` and ``max_depth``: how far below a root (0 is the root itself) a skill may lie; None: anywhere.
+        ``nested``: whether directories below a skill are looked at too. ``skips``: names of directories that are
+        never entered; ``HIDDEN`` stands for all that start with a dot. ``collision``: of several skills with one name
+        the "first" or the "last" root's counts, "all" are kept, or in "namespace" every skill is called
+        ``root:name``. ``lookup``: "folded" finds a name in any letter case, and by what its file or its directory
+        calls it; "exact" only as listed.
+
+    Placing arguments:
+        ``positional``: what the first argument is called, ``$0`` or ``$1``; None: there is no ``$N``, and without any
+        ``named`` form the harness places no arguments, so that ``$ARGUMENTS`` and escapes stay as written too.
+        ``tokens``: how text is cut into arguments: at "blanks", at blanks outside double or single "quotes", or as a
+        "posix" shell cuts words. ``named``: the forms of a declared argument, of ``$name`` and ``${name}``. ``bare``:
+        whether ``$N`` and ``$name`` count "always", or only when the skill has "declared" arguments or a hint.
+        ``missing``: a position without an argument is "keep" (stays as written) or "empty".
+        ``unknown``: the same for ``${NAME}`` that nobody knows. ``escapes``: what stands for one literal dollar.
+        ``append_unused``: arguments that no placeholder took are added at the end. ``variables``: the names that
+        ``${NAME}`` has by itself, whether or not arguments are placed; an environment that the caller passes may hold
+        more.
+
+    Offering:
+        ``model_flag`` and ``user_flag``: what ``disable-model-invocation`` and ``user-invocable: false`` do; "hide"
+        takes a skill out of the user's menu only, "reject" also refuses it by name. ``listing_each`` and
+        ``listing_total``: characters of one description, and of a whole listing.
     """
 
     id: str
@@ -41,15 +89,30 @@ class Dialect:
 
     refuses: frozenset[Rule]
     ignores: frozenset[Rule]
-    understands: frozenset[Key]
 
-    name_from: Literal["declared", "declared-verbatim", "declared-or-directory", "directory"]
+    understands: frozenset[Key]
+    spellings: frozenset[Literal["snake", "camel"]]
+    name_from: Literal[
+        "declared",
+        "declared-verbatim",
+        "declared-or-directory",
+        "legal-or-directory",
+        "verbatim-or-directory",
+        "directory",
+    ]
+    reserved: frozenset[str]
     description_cut: int | None
+    text_as_list: Literal["split", "blanks", "one", "refuse"]
+    body_newlines: Literal["keep", "lf"]
+    body_edges: Literal["keep", "trim"]
     limits: Limits
 
+    min_depth: int
     max_depth: int | None
     nested: Literal["stop", "descend"]
+    skips: frozenset[str]
     collision: Literal["first", "last", "all", "namespace"]
+    lookup: Literal["exact", "folded"]
 
     positional: Literal[0, 1] | None
     tokens: Literal["blanks", "quotes", "posix"]
@@ -65,7 +128,3 @@ class Dialect:
     user_flag: Literal["reject", "hide", "ignore"]
     listing_each: int | None
     listing_total: int | None
-
-    def refuses_rule(self, rule: Rule) -> bool:
-        """Whether a finding of ``rule`` keeps the skill from loading here."""
-        return rule in self.refuses

@@ -9,6 +9,7 @@ from typing import Literal
 
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import Dialect
+from satchel.skills.fields import WORDS, Argument, parse_arguments, parse_version
 from satchel.skills.frontmatter import Frontmatter, FrontmatterError, parse_frontmatter, split_fences
 from satchel.skills.model import MANIFEST, Diagnostic, Flags, Skill, SkillRef, YamlValue
 from satchel.skills.names import is_legal_name, normalize_name
@@ -16,8 +17,14 @@ from satchel.skills.oneline import hidden_characters, one_line
 from satchel.skills.tool_patterns import split_patterns
 
 _BOM = b"\xef\xbb\xbf"
-_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_TEXT_KEYS = ("license", "compatibility", "when-to-use")
+_TEXT_KEYS = ("license", "compatibility", "when-to-use", "version", "argument-hint")
+_RESTRICTING = frozenset({"disable-model-invocation", "user-invocable", "disallowed-tools", "allowed-tools"})
+_HARMLESS = frozenset({"paths", "arguments"})
+_Listed = Literal["allowed-tools", "disallowed-tools", "paths", "arguments"]
+_ANYBODY = Flags()
+_NO_LIMIT = 1 << 30
+_MARKUP = re.compile(r"<[A-Za-z/!?][^<>]{0,200}>")
+_LINE_END = re.compile(r"\r\n?")
 _MISSPELLED = {"user-invokable": "user-invocable"}
 _HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _MAX_HIDDEN_FINDINGS = 8
@@ -44,6 +51,17 @@ def parse_manifest(
     return Manifest(skill=skill, body=body, diagnostics=tuple(reading.found))
 
 
+def parse_values(
+    values: Mapping[str, YamlValue], body: str, *, directory: str, dialect: Dialect, source: str = ""
+) -> Manifest:
+    """The same judgement on frontmatter and body that are known already, without a file. The body stays as given."""
+    reading = _Reading(directory, dialect, "")
+    front = Frontmatter(values=values, lines=dict.fromkeys(values, 0), repaired={})
+    reading.judge_body(body)
+    skill = reading.judge(front, "", source)
+    return Manifest(skill=skill, body=body, diagnostics=tuple(reading.found))
+
+
 class _Reading:
     def __init__(self, directory: str, dialect: Dialect, path: str) -> None:
         self._directory = directory
@@ -66,13 +84,23 @@ class _Reading:
             self.found.append(finding(error.rule, self._path, error.message, line=error.line, column=error.column))
             return None, ""
         self._note_hidden(text)
+        body = fenced.body
+        self.judge_body(body)
+        if self._dialect.body_newlines == "lf" and "\r" in body:
+            body = _LINE_END.sub("\n", body)
+        if self._dialect.body_edges == "trim":
+            body = body.strip()
+        return self.judge(front, location, source), body
+
+    def judge_body(self, body: str) -> None:
+        """Reports a body that says nothing."""
+        if not body or body.isspace():
+            self._add("body-empty", "There are no instructions after the frontmatter.")
+
+    def judge(self, front: Frontmatter, location: str, source: str) -> Skill | None:
+        """The skill that ``front`` describes, None when a finding refuses it."""
         values = self._canonical(front)
-        if values is None:
-            return None, ""
-        skill = self._skill(values, location, source)
-        if not fenced.body.strip():
-            self._add("body-empty", "The file has no instructions after its frontmatter.")
-        return skill, fenced.body
+        return None if values is None else self._skill(values, location, source)
 
     def _add(self, rule: str, message: str, *, key: str = "", line: int = 0, hint: str | None = None) -> None:
         raw = finding(rule, self._path, message, line=line or self._lines.get(key, 0), hint=hint)
@@ -112,7 +140,8 @@ class _Reading:
         values: dict[str, YamlValue] = {}
         lines: dict[str, int] = {}
         for key, value in front.values.items():
-            known = self._known(key)
+            meant = self._known(key)
+            known = meant if meant == key or self._reads(meant, key) else None
             name = known or key
             if name in values:
                 if values[name] != value:
@@ -125,7 +154,9 @@ class _Reading:
             lines[name] = front.lines[key]
             if key in front.repaired.values():
                 self._repaired.add(name)
-            if known is None:
+            if meant is not None and known is None:
+                self._add("key-spelling", f'"{key}" means nothing here; "{meant}" does.', line=lines[name])
+            elif known is None:
                 self._add("key-unknown", f'"{key[:80]}" is not a known key.', line=lines[name])
             elif known != key:
                 self._add("key-spelling", f'"{key}" is read as "{known}".', line=lines[name])
@@ -142,67 +173,92 @@ class _Reading:
         kebab = _MISSPELLED.get(kebab, kebab)
         return kebab if kebab in understands else None
 
+    def _reads(self, meant: str | None, key: str) -> bool:
+        """Whether another spelling of a known key counts. One that restricts the skill always does."""
+        return meant in _RESTRICTING or ("snake" if "_" in key else "camel") in self._dialect.spellings
+
     def _skill(self, values: dict[str, YamlValue], location: str, source: str) -> Skill | None:
+        dialect = self._dialect
         name = self._name(values)
         description = self._description(values)
         self._texts(values)
-        self._metadata(values.get("metadata"))
-        allowed = self._tools(values, "allowed-tools")
-        self._tools(values, "disallowed-tools")
-        flags = Flags(
-            model_invocable=not self._switch(values, "disable-model-invocation", absent=False)
-            or self._dialect.model_flag == "ignore",
-            user_invocable=self._switch(values, "user-invocable", absent=True) or self._dialect.user_flag == "ignore",
-        )
+        self._metadata(values)
+        allowed = self._items(values, "allowed-tools")
+        disallowed = self._items(values, "disallowed-tools")
+        paths = self._items(values, "paths")
+        arguments = self._arguments(values)
+        flags = self._flags(values)
         if self._broken:
             return None
         summary = one_line(description)
         return Skill(
             ref=SkillRef(source=source, name=name),
             description=description,
-            summary=summary if self._dialect.description_cut is None else summary[: self._dialect.description_cut],
+            summary=summary if dialect.description_cut is None else summary[: dialect.description_cut],
             frontmatter=values,
             allowed_tools=allowed,
+            disallowed_tools=disallowed,
+            arguments=arguments,
+            paths=paths,
             flags=flags,
             location=location,
             diagnostics=tuple(self.found),
         )
 
     def _name(self, values: Mapping[str, YamlValue]) -> str:
-        limit = self._dialect.limits.name
-        rule = self._dialect.name_from
-        fallback = normalize_name(self._directory, limit)
+        dialect = self._dialect
+        rule = dialect.name_from
         declared = values.get("name", "")
         if not isinstance(declared, str):
             self._add("field-shape", "The name is not text.", key="name")
             declared = ""
         declared = declared.strip()
+        folder = one_line(self._directory)
         if rule == "directory":
-            if declared and declared != fallback:
-                self._add("name-directory-mismatch", f'The name {_shown(declared)} is not "{fallback}".', key="name")
-            return self._usable(fallback)
-        if rule == "declared-verbatim":
-            return self._usable(declared)
-        name = declared if is_legal_name(declared, limit) else normalize_name(declared, limit)
-        if not name and rule == "declared-or-directory" and fallback:
-            message = f'The name {_shown(declared)} cannot be used; the directory\'s, "{fallback}", is.'
-            if declared:
-                self._add("name-normalized", message, key="name")
-            else:
-                self._add("name-missing", f'There is no name; the directory\'s, "{fallback}", is used.', key="name")
-            return fallback
+            name, expected = folder, declared
+        elif rule in {"declared-verbatim", "verbatim-or-directory"}:
+            name, expected = one_line(declared), folder
+            if not name and rule == "verbatim-or-directory" and folder:
+                self._add("name-missing", f"There is no name; the directory's, {_shown(folder)}, is used.", key="name")
+                name = folder
+        else:
+            name, expected = self._legal_name(declared, folder), folder
         if not name:
-            return self._usable(name)
-        if name != declared:
-            self._add("name-normalized", f'The name {_shown(declared)} was changed to "{name}".', key="name")
-        if name != fallback:
-            message = f'The name "{name}" differs from the directory\'s, {_shown(self._directory)}.'
-            self._add("name-directory-mismatch", message, key="name")
+            reason = f"is not usable: {_shown(declared)}" if declared else "is missing"
+            if rule not in {"declared", "declared-verbatim"}:
+                reason += f", and the directory's, {_shown(folder)}, is not usable as a fallback"
+            self._add("name-unusable", f"The name {reason}.", key="name")
+            return name
+        if dialect.limits.name is not None and len(name) > dialect.limits.name:
+            message = f"The name has {len(name)} characters; {dialect.limits.name} are allowed."
+            self._add("name-long", message, key="name")
+        for word in sorted(dialect.reserved):
+            if word in name:
+                self._add("name-reserved", f'The name holds "{word}", which the service keeps for itself.', key="name")
+        if declared and expected and name != expected:
+            limit = dialect.limits.name or _NO_LIMIT
+            same = normalize_name(name, limit) == normalize_name(expected, limit) != ""
+            message = f"The name {_shown(name)} differs from {_shown(expected)}, the directory's."
+            if rule == "directory":
+                message = f"The name {_shown(expected)} differs from {_shown(name)}, the directory's."
+            self._add("directory-name-form" if same else "name-directory-mismatch", message, key="name")
         return name
 
-    def _usable(self, name: str) -> str:
-        if not name:
-            self._add("name-unusable", "Neither a name nor the directory gives a usable skill name.", key="name")
+    def _legal_name(self, declared: str, folder: str) -> str:
+        """The declared name made legal, or what takes its place; "" when nothing does."""
+        limit = self._dialect.limits.name or _NO_LIMIT
+        rule = self._dialect.name_from
+        if is_legal_name(declared, limit):
+            return declared
+        name = "" if rule == "legal-or-directory" else normalize_name(declared, limit)
+        if name:
+            self._add("name-normalized", f'The name {_shown(declared)} was changed to "{name}".', key="name")
+        elif rule != "declared" and (name := normalize_name(folder, limit)):
+            if declared:
+                message = f'The name {_shown(declared)} cannot be used; the directory\'s, "{name}", is.'
+                self._add("name-normalized", message, key="name")
+            else:
+                self._add("name-missing", f'There is no name; the directory\'s, "{name}", is used.', key="name")
         return name
 
     def _description(self, values: Mapping[str, YamlValue]) -> str:
@@ -211,33 +267,47 @@ class _Reading:
             reason = "is missing" if value is None else "is blank" if isinstance(value, str) else "is not text"
             self._add("description-missing", f"The description {reason}.", key="description", line=self._line(1))
             return ""
-        self._bounded("description", value, self._dialect.limits.description)
+        self._bounded("description", value)
+        if "description-markup" in self._dialect.refuses:
+            # Where nothing hangs on it, the lint looks for tags.
+            markup = _MARKUP.search(value)
+            if markup:
+                message = f"The description holds {_shown(markup.group())}, which reads like a tag."
+                self._add("description-markup", message, key="description")
         return value
 
     def _line(self, otherwise: int) -> int:
         return self._lines.get("description", otherwise)
 
-    def _bounded(self, key: Literal["description", "compatibility"], value: str, limit: int | None) -> None:
+    def _bounded(self, key: str, value: str) -> None:
+        limits = self._dialect.limits
+        limit = {
+            "description": limits.description,
+            "compatibility": limits.compatibility,
+            "argument-hint": limits.argument_hint,
+        }[key]
         length = len(value.strip())
         if limit is not None and length > limit:
             self._add(f"{key}-long", f"The {key} has {length} characters; {limit} are allowed.", key=key)
 
     def _texts(self, values: dict[str, YamlValue]) -> None:
         for key in _TEXT_KEYS:
-            value = values.get(key, "")
+            value = values.get(key)
+            if value is None or key not in self._dialect.understands:
+                continue
+            if key == "argument-hint" and isinstance(value, list) and all(isinstance(item, str) for item in value):
+                values[key] = value = " ".join(f"[{item}]" for item in value)
+                self._add("field-shape", f'"{key}" is a YAML list; it was read as text.', key=key)
             if not isinstance(value, str):
                 self._add("field-shape", f'"{key}" is not text and does not count.', key=key)
-            elif key == "compatibility":
-                self._bounded("compatibility", value, self._dialect.limits.compatibility)
-        hint = values.get("argument-hint", "")
-        if isinstance(hint, list) and all(isinstance(item, str) for item in hint):
-            values["argument-hint"] = " ".join(f"[{item}]" for item in hint)
-            self._add("field-shape", '"argument-hint" is a YAML list; it was read as text.', key="argument-hint")
-        elif not isinstance(hint, str):
-            self._add("field-shape", '"argument-hint" is not text and does not count.', key="argument-hint")
+            elif key in {"compatibility", "argument-hint"}:
+                self._bounded(key, value)
+            elif key == "version" and value and parse_version(value) is None:
+                self._add("version-invalid", f"The version {_shown(value)} is not a semantic version.", key=key)
 
-    def _metadata(self, value: YamlValue | None) -> None:
-        if value is None or value == "":
+    def _metadata(self, values: Mapping[str, YamlValue]) -> None:
+        value = values.get("metadata", "") if "metadata" in self._dialect.understands else ""
+        if value == "":
             return
         if not isinstance(value, Mapping):
             self._add("field-shape", '"metadata" is not a mapping and does not count.', key="metadata")
@@ -246,29 +316,59 @@ class _Reading:
             if not isinstance(item, str):
                 self._add("metadata-not-text", f"metadata.{key[:80]} is not text.", key="metadata")
 
-    def _tools(self, values: Mapping[str, YamlValue], key: str) -> tuple[str, ...]:
-        value = values.get(key, "")
-        patterns: list[str] = []
+    def _items(self, values: Mapping[str, YamlValue], key: _Listed) -> tuple[str, ...]:
+        """The texts of a list that may also be written as one text."""
+        value = values.get(key)
+        if value is None or key not in self._dialect.understands:
+            return ()
+        wrong = "field-shape" if key in _HARMLESS else "field-shape-unsafe"
         if isinstance(value, str):
-            if key not in self._repaired or not value.startswith(("[", "{")):
-                return split_patterns(value)
-            # A list that is not YAML, taken as text, would name other tools than its author meant.
-            self._add("field-shape-unsafe", f'"{key}" is a list that is not valid YAML.', key=key)
-        elif isinstance(value, Mapping) or not all(isinstance(item, str) for item in value):
-            self._add("field-shape-unsafe", f'"{key}" is neither text nor a list of texts.', key=key)
-        else:
-            patterns = [item.strip() for item in value if isinstance(item, str) and item.strip()]
-        return tuple(patterns)
+            if key in self._repaired and value.startswith(("[", "{")):
+                # Taken as text, it would name other items than its author meant.
+                self._add(wrong, f'"{key}" is a list that is not valid YAML.', key=key)
+                return ()
+            mode = self._dialect.text_as_list
+            if mode == "refuse":
+                self._add(wrong, f'"{key}" is text, and only a list is read here.', key=key)
+                return ()
+            if mode == "one":
+                return (value.strip(),) if value.strip() else ()
+            return split_patterns(value, commas=mode == "split", bracket="{" if key == "paths" else "(")
+        if isinstance(value, Mapping) or not all(isinstance(item, str) for item in value):
+            self._add(wrong, f'"{key}" is neither text nor a list of texts.', key=key)
+            return ()
+        return tuple(item.strip() for item in value if isinstance(item, str) and item.strip())
+
+    def _arguments(self, values: Mapping[str, YamlValue]) -> tuple[Argument, ...]:
+        value = values.get("arguments")
+        if value is None or "arguments" not in self._dialect.understands:
+            return ()
+        names = self._items(values, "arguments") if isinstance(value, str) else ()
+        arguments, wrong = parse_arguments(value, names)
+        for message in wrong:
+            self._add("field-shape", f'"arguments": {message}', key="arguments")
+        return arguments
+
+    def _flags(self, values: Mapping[str, YamlValue]) -> Flags:
+        model, user = True, True
+        if self._dialect.model_flag == "enforce":
+            model = not self._switch(values, "disable-model-invocation", absent=False)
+        if self._dialect.user_flag != "ignore":
+            user = self._switch(values, "user-invocable", absent=True)
+        if model and user:
+            return _ANYBODY
+        hidden_only = not user and self._dialect.user_flag == "hide"
+        return Flags(model_invocable=model, user_invocable=user, hidden_only=hidden_only)
 
     def _switch(self, values: Mapping[str, YamlValue], key: str, *, absent: bool) -> bool:
         value = values.get(key)
         if value is None:
             return absent
         word = value.strip().lower() if isinstance(value, str) else ""
-        if word not in _WORDS:
+        if word not in WORDS:
             self._add("field-shape-unsafe", f'"{key}" is neither true nor false.', key=key)
             return absent
-        return _WORDS[word]
+        return WORDS[word]
 
 
 def _shown(text: str) -> str:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-YamlValue = str | Sequence["YamlValue"] | Mapping[str, "YamlValue"]
-"""A frontmatter value. Scalars are always text, exactly as the author wrote them."""
+from satchel.skills.fields import Argument, License, Version, YamlValue, parse_license, parse_version
+
+__all__ = [
+    "MANIFEST",
+    "Argument",
+    "Diagnostic",
+    "FileKind",
+    "Flags",
+    "License",
+    "LoadedSkill",
+    "Page",
+    "Severity",
+    "Skill",
+    "SkillFile",
+    "SkillRef",
+    "Version",
+    "YamlValue",
+]
 
 Severity = Literal["error", "warning", "note"]
 FileKind = Literal["manifest", "script", "reference", "asset", "license", "other"]
@@ -54,10 +70,20 @@ class SkillRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """Who may invoke a skill."""
+    """Who may invoke a skill.
+
+    ``user_invocable`` False takes it out of the user's menu. With ``hidden_only`` that is all; else a user who names it
+    is refused too.
+    """
 
     model_invocable: bool = True
     user_invocable: bool = True
+    hidden_only: bool = False
+
+    @property
+    def user_may_name(self) -> bool:
+        """Whether a user who names the skill gets it."""
+        return self.user_invocable or self.hidden_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +91,12 @@ class Skill:
     """Metadata of one skill, as a catalogue holds it.
 
     ``description`` is the author's text, ``summary`` the same on one line for listings. ``location`` is the skill's
-    directory (for people and logs; it never reaches a model). ``shadowed`` lists the directories that lost the name.
+    directory (for people and logs; it never reaches a model), "" for one that was made in a program. ``shadowed`` lists
+    the directories that lost the name.
+
+    ``frontmatter`` holds every value as written, a known key under its kebab-case name. The other fields and the
+    properties are views of it: ``allowed_tools`` and ``disallowed_tools`` are patterns, ``paths`` globs, ``arguments``
+    what the skill takes, in the author's order (positions, or names when ``arguments_by_name``).
     """
 
     ref: SkillRef
@@ -73,6 +104,9 @@ class Skill:
     summary: str
     frontmatter: Mapping[str, YamlValue] = field(default_factory=dict[str, YamlValue])
     allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+    paths: tuple[str, ...] = ()
     flags: Flags = Flags()
     location: str = ""
     trusted: bool = False
@@ -97,6 +131,36 @@ class Skill:
             return {}
         return {key: item for key, item in value.items() if isinstance(item, str)}
 
+    @property
+    def version(self) -> Version | None:
+        """The field ``version``, else ``metadata.version``; None when that is not a semantic version."""
+        return parse_version(self.text("version") or self.metadata.get("version", ""))
+
+    @property
+    def license(self) -> License | None:
+        """The field ``license`` as an SPDX expression, the name of a bundled file, or other text."""
+        return parse_license(self.text("license"))
+
+    @property
+    def compatibility(self) -> str:
+        """What the skill needs around it, on one line."""
+        return self.text("compatibility")
+
+    @property
+    def when_to_use(self) -> str:
+        """When the skill should be chosen, on one line."""
+        return self.text("when-to-use")
+
+    @property
+    def argument_hint(self) -> str:
+        """What a user may write after the skill's name, on one line."""
+        return self.text("argument-hint")
+
+    @property
+    def arguments_by_name(self) -> bool:
+        """Whether the arguments are declared as a mapping, which gives them names and no positions."""
+        return isinstance(self.frontmatter.get("arguments"), Mapping)
+
     def to_dict(self) -> dict[str, object]:
         """JSON-safe: everything that is known without the body."""
         return {
@@ -107,6 +171,9 @@ class Skill:
             "frontmatter": _plain(self.frontmatter),
             "metadata": self.metadata,
             "allowed_tools": list(self.allowed_tools),
+            "disallowed_tools": list(self.disallowed_tools),
+            "arguments": [argument.to_dict() for argument in self.arguments],
+            "paths": list(self.paths),
             "model_invocable": self.flags.model_invocable,
             "user_invocable": self.flags.user_invocable,
             "trusted": self.trusted,

@@ -1,0 +1,161 @@
+"""Writes docs/reference/dialects.md and docs/reference/rules.md from the tables in the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+
+from satchel.skills.diagnostics import RULES
+from satchel.skills.dialect import Dialect, Limits
+from satchel.skills.dialects import DIALECTS
+
+ROOT = Path(__file__).resolve().parents[1]
+
+ABOUT_FINDING = """\
+Where skills may lie, and which of several with one name counts. Depth 0 is the root itself; `.*` stands for all names
+that start with a dot. No row follows a link out of the roots, and in no row does a broken skill hide a good one."""
+ABOUT_ARGUMENTS = """\
+How placeholders in the instructions are filled. A row without `positional` and `named` places no arguments. In every
+row `$ARGUMENTS[N]` counts from 0, what was inserted is never read again, and no arguments are not an empty text."""
+ABOUT_DIALECTS = """\
+A dialect says how one harness reads skills. There is one lenient reader; a row decides which of its findings refuse a
+skill, which are not reported, and what changes from harness to harness. The meaning of every column stands in
+`satchel.skills.dialect.Dialect`; the rules stand in [rules.md](rules.md)."""
+ABOUT_LIMITS = """\
+Lengths in characters, sizes in bytes; `-` is no limit. A caller may replace them:
+`discover(roots, dialect=row, limits=replace(row.limits, skills=100))`."""
+ABOUT_RULES = """\
+Everything that reading, finding and checking skills can report. The severity is what a rule has by itself: a
+[dialect](dialects.md) that refuses it makes it an error, and one that does not refuse it makes an error a warning."""
+
+# Every field of a row stands in exactly one of these, or has a table of its own.
+GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "Reading": (
+        "What a SKILL.md becomes. Keys outside `understands` are kept as they are and never checked.",
+        ("name_from", "spellings", "reserved", "description_cut", "text_as_list", "body_newlines", "body_edges"),
+    ),
+    "Finding": (ABOUT_FINDING, ("min_depth", "max_depth", "nested", "skips", "collision", "lookup")),
+    "Placing arguments": (
+        ABOUT_ARGUMENTS,
+        ("positional", "tokens", "named", "bare", "missing", "unknown", "escapes", "append_unused", "variables"),
+    ),
+    "Offering": (
+        "Who may load a skill, and how many characters a listing may have.",
+        ("model_flag", "user_flag", "listing_each", "listing_total"),
+    ),
+}
+_OWN_TABLES = ("id", "source", "read_on", "understands", "refuses", "ignores", "limits")
+_NOTE = "<!-- Made by scripts/generate_reference.py from the code; change it there. -->"
+
+
+def cell(value: object) -> str:
+    """One value as a table cell."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, frozenset):
+        words = sorted(str(word) for word in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return ", ".join(f"`{word}`" for word in words) or "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value).replace("|", "\\|").replace("<", "&lt;")
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *(list(row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def by_row(names: Iterable[str], dialects: Iterable[Dialect]) -> str:
+    """One line a dialect, one column a field."""
+    columns = list(names)
+    head = ["dialect", *(f"`{name}`" for name in columns)]
+    return table(head, ([f"`{row.id}`", *(cell(getattr(row, name)) for name in columns)] for row in dialects))
+
+
+def dialects_page() -> str:
+    """docs/reference/dialects.md."""
+    rows = list(DIALECTS.values())
+    common = frozenset[str].intersection(*(row.refuses for row in rows))
+    quiet = frozenset[str].intersection(*(row.ignores for row in rows))
+    refused = ([f"`{row.id}`", cell(row.refuses - common), cell(row.ignores - quiet)] for row in rows)
+    limits = [field.name for field in fields(Limits)]
+    parts = [
+        "# Dialects",
+        _NOTE,
+        ABOUT_DIALECTS,
+        "## Sources",
+        table(
+            ["dialect", "source", "read on"],
+            ([f"`{row.id}`", cell(row.source), row.read_on] for row in rows),
+        ),
+        "## Refusing",
+        f"Every dialect refuses {cell(common)}." + (f" None reports {cell(quiet)}." if quiet else ""),
+        table(["dialect", "refuses too", "does not report"], refused),
+        "## Keys",
+        by_row(["understands"], rows),
+    ]
+    for title, (about, names) in GROUPS.items():
+        parts += [f"## {title}", about, by_row(names, rows)]
+    parts += [
+        "## Limits",
+        ABOUT_LIMITS,
+        table(
+            ["dialect", *(f"`{name}`" for name in limits)],
+            ([f"`{row.id}`", *(cell(getattr(row.limits, name)) for name in limits)] for row in rows),
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def rules_page() -> str:
+    """docs/reference/rules.md."""
+    rows = list(DIALECTS.values())
+
+    def where(ids: list[str]) -> str:
+        return "all" if len(ids) == len(rows) else ", ".join(f"`{name}`" for name in ids) or "-"
+
+    lines = (
+        [
+            f"`{rule}`",
+            info.severity,
+            cell(info.meaning),
+            cell(info.hint),
+            where([row.id for row in rows if rule in row.refuses]),
+            where([row.id for row in rows if rule in row.ignores]),
+        ]
+        for rule, info in RULES.items()
+    )
+    parts = [
+        "# Rules",
+        _NOTE,
+        ABOUT_RULES,
+        table(["rule", "severity", "meaning", "what to do", "refused in", "not reported in"], lines),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every page by its path."""
+    reference = ROOT / "docs" / "reference"
+    return {reference / "dialects.md": dialects_page(), reference / "rules.md": rules_page()}
+
+
+def fields_shown() -> list[str]:
+    """The fields of a row that the page shows."""
+    return [*_OWN_TABLES, *(name for _, names in GROUPS.values() for name in names)]
+
+
+def main() -> None:
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""``satchel files``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from satchel.cli.console import bytes_text, print_json, printable
+from satchel.cli.options import Json, SkillOptions, settings_from
+from satchel.cli.views import file_view
+from satchel.wiring.sources import open_library
+
+
+def files(
+    name: Annotated[str, Parameter(help="The skill's name.")],
+    /,
+    *,
+    skills: SkillOptions = SkillOptions(),
+    json: Json = False,
+) -> int:
+    """List the files of one skill, with kind and size. ``satchel read`` prints one."""
+    loaded = open_library(settings_from(skills)).load(name)
+    if json:
+        print_json(
+            {"name": loaded.name, "dir": loaded.skill.location, "files": [file_view(file) for file in loaded.files]}
+        )
+        return 0
+    width = max((len(file.path) for file in loaded.files), default=0)
+    for file in loaded.files:
+        form = "" if file.is_text else "  binary"
+        sys.stdout.write(f"{printable(file.path):<{width}}  {file.kind:<9}  {bytes_text(file.bytes)}{form}\n")
+    return 0
