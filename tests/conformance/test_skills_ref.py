@@ -133,6 +133,7 @@ SHAPES: dict[str, Case] = {
     "file: blank after the closing": Case(closing="--- \n"),
     "file: dots close": Case(closing="...\n"),
     "file: indented closing": Case(closing=" ---\n"),
+    "file: words after the closing": Case(closing="---# Steps\n", body=""),
     "file: no closing": Case(closing=""),
     "file: no body": Case(body=""),
     "file: rule in the body": Case(body="One\n\n---\n\nTwo\n"),
@@ -149,6 +150,7 @@ DIFFERENCES: dict[str, str] = {
     "file: byte order mark": "Editors write it, and it says nothing; the validator does not find the fence behind it.",
     "file: dots close": "YAML ends a document so; the validator looks for dashes only.",
     "file: indented closing": "Only a line at the margin closes; the validator cuts at any three dashes.",
+    "file: words after the closing": "The same: only a line of three dashes closes.",
 }
 
 # Both accept these, and read different values.

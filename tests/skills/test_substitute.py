@@ -77,7 +77,7 @@ def test_a_body_is_read_once_and_what_was_inserted_never() -> None:
     assert text("[$ARGUMENTS]", "cost $& up \\1 \\g<0>") == "[cost $& up \\1 \\g<0>]"
     assert text("$0$1", ["$1", "$0"], dialect=ALWAYS) == "$1$0"
     assert text("$0ARGUMENTS", ["$"], dialect=ALWAYS) == "$0ARGUMENTS\n\nARGUMENTS: $"
-    assert text("${a} ${b}", {"a": "${b}", "b": "2"}, dialect=ALWAYS) == "${b} 2"
+    assert text("${a} ${b}", {"a": "${b}", "b": "2"}, dialect=ALWAYS, declared=["a", "b"]) == "${b} 2"
     assert text("$0{b}", {"b": "2"}, dialect=ALWAYS) == "$0{b}\n\nARGUMENTS: b=2"
 
 
@@ -132,9 +132,12 @@ def test_named_arguments_come_from_a_mapping_or_from_positions_that_a_list_names
     by_name = replace(FROM_TO, by_name=True)
     assert text(body, {"to": "2", "from": "1"}, declared=by_name) == "1 2 $0 $ARGUMENTS[1] from=1 to=2"
     assert text(body, "1 2", declared=by_name) == "$from ${to} 1 2 1 2"
-    assert text("$who and $whoami", {"who": "alice"}, dialect=ALWAYS) == "alice and $whoami"
-    # Only what the skill declares is a name, when it declares any.
+    # Only what the skill declares is a name. A row that reads no declaration takes the caller's names.
     assert text("$from ${PATH}", {"from": "1", "PATH": "x"}, declared=FROM_TO) == "1 ${PATH}"
+    who, greeting = {"who": "alice"}, "$who and $whoami"
+    assert text(greeting, who, dialect=ALWAYS, declared=["who"]) == "alice and $whoami"
+    assert text(greeting, who, dialect=replace(ALWAYS, append_unused=False)) == greeting
+    assert text(greeting, who, dialect=replace(ALWAYS, understands=frozenset())) == "alice and $whoami"
     assert text("$from", {"from": "1"}) == "$from\n\nARGUMENTS: from=1"
     assert text(body, "1 2", declared=["from", "to"]) == text(body, "1 2", declared="from to") == "1 2 1 2 1 2"
 

@@ -1,23 +1,37 @@
-"""``satchel check``, first form: does it load, and what would a reader complain about."""
+"""``satchel check``: what loads, what an author should change, and in which harness it loads how."""
 
 from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from satchel.cli.console import print_diagnostics, print_json, printable, say
 from satchel.cli.options import Json
-from satchel.errors import SetupError, SkillError
-from satchel.library import discover
-from satchel.skills.model import Diagnostic
+from satchel.errors import SetupError
+from satchel.library.checking import CheckReport, SkillCheck, find_dialect, find_targets
+from satchel.library.checking import check as check_skills
+from satchel.library.fixing import plan_fixes
+from satchel.skills.files import is_manifest
+
+_WIDTH = 80
+_WORDS = {"loads": "loads", "loads-with-warnings": "loads with warnings", "refused": "refused"}
 
 
 def check(
     *paths: Annotated[str, Parameter(name="PATH", help="Skill folders, or folders that hold skills.")],
     strict: Annotated[bool, Parameter(name="--strict", help="Warnings fail the check too.")] = False,
+    dialect: Annotated[str, Parameter(name="--dialect", help="The harness whose rules judge (portable).")] = "portable",
+    targets: Annotated[
+        str, Parameter(name="--targets", help="Show where else the skills load: all, or ids separated by commas.")
+    ] = "",
+    fix: Annotated[
+        bool, Parameter(name="--fix", help="Make the repairs that change no meaning, and show them as a diff.")
+    ] = False,
+    dry_run: Annotated[bool, Parameter(name="--dry-run", help="With --fix: only show the diff.")] = False,
     json: Json = False,
 ) -> int:
     """Check skill folders before you publish them.
@@ -26,58 +40,58 @@ def check(
     """
     if not paths:
         raise SetupError("setting-invalid", "Nothing to check.", hint="satchel check path/to/my-skill")
-    results: dict[str, list[Diagnostic]] = {}
+    if dry_run and not fix:
+        raise SetupError("setting-invalid", "--dry-run needs --fix.", hint="satchel check --fix --dry-run my-skill")
+    row, rows = find_dialect(dialect), find_targets(targets)
     for path in paths:
-        results |= _check(path)
-    worst = {"error", "warning"} if strict else {"error"}
-    failed = {folder for folder, found in results.items() if any(item.severity in worst for item in found)}
+        _require_directory(path)
+    if fix:
+        for path in paths:
+            _fix(path, dialect, dry_run=dry_run)
+    reports = [check_skills(path, dialect=row, targets=rows) for path in paths]
+    report = _merged(reports)
+    passes = all(one.ok(strict) for one in reports)
     if json:
-        print_json(
-            {
-                "skills": [
-                    {"path": folder, "ok": folder not in failed, "diagnostics": [item.to_dict() for item in found]}
-                    for folder, found in results.items()
-                ],
-                "ok": not failed,
-            }
-        )
-        return 1 if failed else 0
-    for folder, found in results.items():
-        verdict = "fails" if folder in failed else ("loads, with findings" if found else "ok")
-        sys.stdout.write(f"{printable(folder)}: {verdict}\n")
-        sys.stdout.flush()
-        print_diagnostics(found)
-    say(f"{len(results)} checked, {len(failed)} failed.")
-    return 1 if failed else 0
+        skills = [skill.to_dict(strict=strict) for skill in report.skills]
+        print_json({"skills": skills, "diagnostics": [item.to_dict() for item in report.diagnostics], "ok": passes})
+        return 0 if passes else 1
+    for skill in report.skills:
+        _show(skill, strict=strict)
+    print_diagnostics(report.diagnostics)
+    failed = sum(not skill.passes(strict=strict) for skill in report.skills)
+    say(f"{len(report.skills)} checked, {failed} failed.")
+    return 0 if passes else 1
 
 
-def _check(path: str) -> dict[str, list[Diagnostic]]:
-    """Findings by skill folder, for every skill at or below ``path``; each folder stands for itself."""
-    folder = os.path.dirname(path) or "." if os.path.basename(path).lower() == "skill.md" else path  # noqa: PTH119, PTH120
+def _require_directory(path: str) -> None:
+    folder = os.path.dirname(path) or "." if is_manifest(os.path.basename(path)) else path  # noqa: PTH119, PTH120
     if not os.path.isdir(folder):  # noqa: PTH112
         raise SetupError("root-missing", f"There is no directory {path}.", data={"path": path})
-    library = discover([folder])
-    results: dict[str, list[Diagnostic]] = {}
-    for skill in library.skills:
-        found = results[skill.location] = list(skill.diagnostics)
-        try:
-            library.load(skill.ref)
-        except SkillError as error:
-            found.append(
-                Diagnostic(
-                    rule=error.code, severity="error", path=skill.location, message=error.message, hint=error.hint
-                )
-            )
-    for item in library.diagnostics:
-        place = item.path if os.path.isdir(item.path) else os.path.dirname(item.path)  # noqa: PTH112, PTH120
-        known = results.setdefault(place, [])
-        if item not in known:
-            known.append(item)
-    if not results:
-        raise SetupError(
-            "root-missing",
-            f"There is no skill in {path}.",
-            hint="A skill is a folder with a file called SKILL.md.",
-            data={"path": path},
-        )
-    return dict(sorted(results.items()))
+
+
+def _fix(path: str, dialect: str, *, dry_run: bool) -> None:
+    for fix in plan_fixes(path, dialect=dialect):
+        say(printable(fix.diff().replace("\r\n", "\n")).rstrip("\n"))
+        if not dry_run:
+            fix.write()
+            say(f"Repaired {printable(fix.path)}.")
+
+
+def _merged(reports: list[CheckReport]) -> CheckReport:
+    """One report; a skill below several of the paths stands in it once."""
+    skills = {skill.path: skill for report in reports for skill in report.skills}
+    diagnostics = dict.fromkeys(item for report in reports for item in report.diagnostics)
+    return CheckReport(skills=tuple(skills.values()), diagnostics=tuple(diagnostics))
+
+
+def _show(skill: SkillCheck, *, strict: bool) -> None:
+    verdict = "fails" if not skill.passes(strict=strict) else ("loads, with findings" if skill.diagnostics else "ok")
+    lines = [f"{skill.path}: {verdict}"]
+    width = max((len(name) for name in skill.targets), default=0)
+    for name, target in skill.targets.items():
+        lines.append(f"  {name:<{width}}  {_WORDS[target.status]}")
+        for note in target.notes:
+            lines += textwrap.wrap(note, _WIDTH, initial_indent=" " * (width + 6), subsequent_indent=" " * (width + 8))
+    sys.stdout.write(printable("\n".join(lines)) + "\n")
+    sys.stdout.flush()
+    print_diagnostics(skill.diagnostics)

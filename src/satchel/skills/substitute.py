@@ -3,7 +3,8 @@
 What is inserted is never read again, whatever it looks like. Placeholders:
 
 - ``$ARGUMENTS`` is all arguments, ``$ARGUMENTS[N]`` one of them, always counted from 0.
-- ``$N`` is one argument, counted from ``Dialect.positional``; ``$name`` and ``${name}`` are named ones.
+- ``$N`` is one argument, counted from ``Dialect.positional``; ``$name`` and ``${name}`` are named ones: those that the
+  skill declares, or in a row that reads no ``arguments`` those that the caller gives.
 - ``${NAME}`` is else one of the row's variables, or of an environment that the caller passes.
 
 A bare placeholder ends only where neither an ASCII letter, a digit nor ``_`` follows: ``$1x`` and ``$ARGUMENTSx`` are
@@ -217,7 +218,9 @@ class _Pass:
         knows_arguments = row.positional is not None or bool(row.named)
         self._takes = knows_arguments and (given is not None or row.unknown == "empty")
         self._bare = self._takes and (row.bare == "always" or declared.takes_any)
-        self._names = frozenset(declared.names or (given.names if given else ()))
+        # Where skills declare their arguments, nothing else is a name; elsewhere the caller's own names are.
+        undeclared = given.names if given and "arguments" not in row.understands else ()
+        self._names = frozenset(declared.names or undeclared)
         self._halves_always = self._takes and "$$" in row.escapes and row.bare == "always"
         self._inserted = 0
         self.placed: dict[str, None] = {}
