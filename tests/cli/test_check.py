@@ -28,7 +28,7 @@ def test_a_good_skill(satchel: Caller, tmp_path: Path) -> None:
 def test_the_published_shape(satchel: Caller, root: Path) -> None:
     said = satchel("check", str(root), "--json", "--targets", "codex,portable")
     assert said.code == 1
-    assert list(said.json) == ["skills", "ok"]
+    assert list(said.json) == ["skills", "diagnostics", "ok"]
     assert said.json["ok"] is False
     bad, deploy, lint = said.json["skills"]
     assert [list(item) for item in (bad, deploy, lint)] == [["path", "name", "ok", "diagnostics", "targets"]] * 3
@@ -93,12 +93,21 @@ def test_a_folder_without_skills_ends_with_one(satchel: Caller, tmp_path: Path) 
     assert said.json["error"]["code"] == "skill-not-found"
 
 
-def test_what_belongs_to_no_skill_is_told_beside_the_json(satchel: Caller, tmp_path: Path) -> None:
+def test_what_belongs_to_no_skill_is_told_apart(satchel: Caller, tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "lint")
     (tmp_path / "skills" / "gone").symlink_to(tmp_path / "skills" / "nowhere")
     said = satchel("check", str(tmp_path / "skills"), "--json", "--strict")
     assert (said.code, said.json["ok"], said.json["skills"][0]["ok"]) == (1, False, True)
-    assert "[symlink-dangling]" in said.err
+    assert [item["rule"] for item in said.json["diagnostics"]] == ["symlink-dangling"]
+    assert "[symlink-dangling]" in satchel("check", str(tmp_path / "skills")).err
+
+
+def test_a_path_at_which_nothing_could_be_checked_fails_beside_a_good_one(satchel: Caller, tmp_path: Path) -> None:
+    good, outside = write_skill(tmp_path / "good", "lint"), write_skill(tmp_path / "outside", "deploy")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "deploy").symlink_to(outside)
+    assert satchel("check", str(good)).code == 0
+    assert satchel("check", str(good), str(tmp_path / "linked")).code == 1
 
 
 def test_a_skill_below_two_of_the_paths_is_shown_once(satchel: Caller, tmp_path: Path) -> None:

@@ -196,3 +196,8 @@ def test_any_value_gives_arguments_with_names_of_their_own(value: object) -> Non
 
 def test_the_portable_row_understands_the_fields_that_have_views() -> None:
     assert PORTABLE.understands >= {"version", "license", "arguments", "paths", "when-to-use", "argument-hint"}
+
+
+def test_every_listed_licence_is_a_whole_identifier() -> None:
+    assert parse_license("CC-BY-4.0").ids == ("CC-BY-4.0",)
+    assert parse_license("BY-4.0").kind == "text"

@@ -1,0 +1,27 @@
+"""Every requirement of the seeds about reading, finding, files, paths, arguments, listings, checking and the block.
+
+``scripts/seed_coverage.py`` compares the quotes with the texts of the seeds, in a folder that its caller names.
+"""
+
+from __future__ import annotations
+
+from tests.conformance import (
+    requirements_000,
+    requirements_001,
+    requirements_002,
+    requirements_003,
+    requirements_004,
+    requirements_checks,
+)
+from tests.conformance.requirement import Requirement
+
+__all__ = ["REQUIREMENTS", "Requirement"]
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    *requirements_000.ROWS,
+    *requirements_001.ROWS,
+    *requirements_002.ROWS,
+    *requirements_003.ROWS,
+    *requirements_004.ROWS,
+    *requirements_checks.ROWS,
+)
