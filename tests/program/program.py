@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = Path(sys.executable).parent / "satchel"
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,5 +199,8 @@ def test_the_portable_row_understands_the_fields_that_have_views() -> None:
 
 
 def test_every_listed_licence_is_a_whole_identifier() -> None:
-    assert parse_license("CC-BY-4.0").ids == ("CC-BY-4.0",)
-    assert parse_license("BY-4.0").kind == "text"
+    listed, unlisted = parse_license("CC-BY-4.0"), parse_license("BY-4.0")
+    assert listed is not None
+    assert listed.ids == ("CC-BY-4.0",)
+    assert unlisted is not None
+    assert unlisted.kind == "text"

@@ -1,0 +1,370 @@
+"""What the embedded model is shown: the choice among what it may read next, and the answer. Pure.
+
+Measured on small instruct models: they do not call tools by themselves, but they pick well from a list when a grammar
+allows nothing else, a few example turns show the task, and "none of them" must be clearly likelier than usual. They
+answer best when what was read stands in the user's own message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from satchel.chat.messages import Json, Media, Message, ToolOutput, message
+from satchel.chat.request import ChatRequest, Choice, Sampling, ToolPolicy, ToolSpec
+from satchel.errors import UpstreamError
+
+_LABEL_CHARS = (320, 160, 80, 0)
+_ASKED_CHARS = 2000
+_EARLIER_CHARS = 300
+_OPTION_TOKENS = 96
+_TOP = 20
+
+_PICK = (
+    "You pick the entry of a list that a request belongs to. Entries are folders with the rules and figures of one "
+    "house, which nobody knows by heart; a request belongs to one also when its description does not name the detail. "
+    "Reply with the name of the entry."
+)
+_PICK_LIST = """List:
+- bakery-orders: Order rules of the Mirel bakery: cake deadlines, deposits, allergens.
+- tide-tables: When ferries of the Ostrel line sail, how tides change the timetable, and where tickets are sold.
+- piano-tuning: How the Carvo workshop tunes and rents out pianos: prices, pitch, appointments."""
+_NONE = "everyday"
+_NONE_LINE = (
+    f"- {_NONE}: Small talk, jokes, general knowledge, school subjects, arithmetic, translation, writing and code "
+    "that have nothing to do with the house."
+)
+_PICK_TURNS = (
+    ("How many days before the party must I order a birthday cake?", "bakery-orders"),
+    ("What is the capital of Norway?", _NONE),
+    ("Which nut is forbidden in the dough?", "bakery-orders"),
+    ("Tell me something funny about cats.", _NONE),
+    ("To what pitch do we tune the grand in the hall?", "piano-tuning"),
+    ("Write a short poem about the sea.", _NONE),
+    ("What does a pram cost on the late boat?", "tide-tables"),
+    ("At what temperature does iron melt?", _NONE),
+    ("Who signs for a rented upright?", "piano-tuning"),
+)
+_LOOK = (
+    "You are given a text and a list of other files. Reply text when the text already says what the request asks for. "
+    "Reply with the path of a file when it is the subject of that file and not of the text."
+)
+_LOOK_LIST = """Text:
+Birthday cakes are ordered 9 days ahead with a deposit of 14 euros.
+Ovens are cleaned on Tuesdays. The shop opens at 6:20.
+
+Other files:
+- docs/allergens.md: Allergens are listed in `docs/allergens.md`.
+- docs/wholesale.md: Wholesale prices: see [prices](docs/wholesale.md)."""
+_LOOK_TURNS = (
+    ("How many days ahead must I order a birthday cake?", "text"),
+    ("Which nut is forbidden in the dough?", "docs/allergens.md"),
+    ("How high is the deposit for a cake?", "text"),
+    ("What do fifty rolls cost a hotel?", "docs/wholesale.md"),
+    ("On which day are the ovens cleaned?", "text"),
+    ("May a guest with a milk allergy eat the rolls?", "docs/allergens.md"),
+    ("At what time does the shop open?", "text"),
+)
+_ANSWER = (
+    "Answer the request at the end from the documents that follow. Use their values exactly as they stand there, and "
+    "say so when they do not hold the answer."
+)
+
+# From this share of the probability on, "read nothing" is believed even where something else is likelier.
+_NONE_FROM = 0.1
+_TEXT_FROM = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One call that the model may choose. ``name`` is what it writes to choose it."""
+
+    name: str
+    label: str
+    tool: ToolSpec
+    arguments: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One choice. ``otherwise`` is what the model writes to read nothing, "" when it must choose."""
+
+    options: tuple[Option, ...]
+    otherwise: str
+    threshold: float
+    messages: tuple[Message, ...]
+
+    def request(self) -> ChatRequest:
+        """The generation that makes the choice: a grammar allows the options' names and nothing else."""
+        names = [option.name for option in self.options] + ([self.otherwise] if self.otherwise else [])
+        grammar = "root ::= " + " | ".join(json.dumps(name, ensure_ascii=False) for name in names)
+        extra: dict[str, Json] = {"grammar": grammar, "logprobs": True, "top_logprobs": _TOP}
+        return ChatRequest(
+            messages=self.messages,
+            sampling=Sampling(temperature=0.0),
+            max_tokens=_OPTION_TOKENS,
+            extra={"openai-chat": extra},
+        )
+
+    def picked(self, text: str, likely: Mapping[str, float]) -> Option | None:
+        """The option that was written, unless reading nothing was likely enough all the same.
+
+        ``likely`` are the likeliest first tokens with their probabilities.
+        """
+        option = next((option for option in self.options if option.name == text), None)
+        if option is None or not self.otherwise:
+            return option
+        nothing = something = 0.0
+        for token, probability in likely.items():
+            begins_option = any(other.name.startswith(token) for other in self.options)
+            if self.otherwise.startswith(token) and not begins_option:
+                nothing += probability
+            elif begins_option:
+                something += probability
+        return None if nothing >= self.threshold * (nothing + something) > 0 else option
+
+
+def next_step(request: ChatRequest, *, context_tokens: int) -> Step | None:
+    """The choice to be made before the answer, None when there is nothing to choose."""
+    policy = request.tool_choice or ToolPolicy()
+    if policy.mode == "none":
+        return None
+    asked = _asked(request.messages)
+    room = context_tokens  # in characters: a quarter of the window
+    made = [(use.name, use.arguments) for item in _this_turn(request.messages) for use in item.tool_uses]
+    if policy.mode in {"required", "named"}:
+        options = _forced_options(request.tools, policy)
+        return _pick(options, asked, room, otherwise="") if options else None
+    if not made:
+        options = tuple(_option(spec, choice) for spec in request.tools for choice in spec.choices)
+        return _pick(options, asked, room, otherwise=_NONE) if options else None
+    options = tuple(
+        _option(spec, choice)
+        for spec in request.tools
+        for choice in spec.choices
+        if choice.label and _follows(choice, spec.name, made)
+    )
+    return _look(options, request.messages, asked, room) if options else None
+
+
+def answer_request(request: ChatRequest, *, default_max_tokens: int) -> ChatRequest:
+    """The generation of the answer: no tools, and what tools told stands in the message that asked for it."""
+    system: list[str] = []
+    turns: list[tuple[str, str]] = []
+    outputs: list[str] = []
+    names: dict[str, str] = {}
+    for item in request.messages:
+        names |= {use.call_id: use.name for use in item.tool_uses}
+        if item.role in {"system", "developer"}:
+            system.append(_text(item))
+        elif item.role == "tool":
+            outputs += [_told(part, names) for part in item.parts if isinstance(part, ToolOutput)]
+        elif item.role == "user" or item.text:
+            outputs = _fold(turns, outputs)
+            turns.append((item.role, _text(item)))
+    _fold(turns, outputs)
+    built = [message("system", "\n\n".join(system))] if system else []
+    built += [message("user" if role == "user" else "assistant", text) for role, text in turns]
+    sampling = request.sampling
+    kept = request.extra.get("openai-chat", {})
+    dropped = {"functions", "function_call", "parallel_tool_calls", "stream_options", "max_completion_tokens", "model"}
+    return ChatRequest(
+        messages=tuple(built),
+        sampling=Sampling(
+            temperature=0.0 if sampling.temperature is None else sampling.temperature,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            stop=sampling.stop,
+        ),
+        max_tokens=default_max_tokens if request.max_tokens is None else request.max_tokens,
+        extra={"openai-chat": {name: value for name, value in kept.items() if name not in dropped}},
+    )
+
+
+def arguments_request(request: ChatRequest, tool: ToolSpec, *, default_max_tokens: int) -> ChatRequest:
+    """The generation of the arguments of a tool that offers no choices, held to its JSON Schema."""
+    base = answer_request(request, default_max_tokens=default_max_tokens)
+    schema: dict[str, Json] = {"type": "object"} | dict(tool.parameters)
+    ask = (
+        f'Write the arguments of the tool "{tool.name}" for the last request as one JSON object.\n{tool.description}\n'
+        f"Schema: {json.dumps(schema, ensure_ascii=False)}"
+    )
+    return ChatRequest(
+        messages=(*base.messages, message("user", ask)),
+        sampling=base.sampling,
+        max_tokens=base.max_tokens,
+        extra={"openai-chat": {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}},
+    )
+
+
+def _pick(options: Sequence[Option], asked: str, room: int, *, otherwise: str) -> Step:
+    options, listed = _listed(_unambiguous(options, otherwise), room)
+    turns = [turn for turn in _PICK_TURNS if otherwise or turn[1] != _NONE]
+    last = f"\n{_NONE_LINE}" if otherwise else ""
+    return Step(
+        options=options,
+        otherwise=otherwise,
+        threshold=_NONE_FROM,
+        messages=_few_shot(_PICK, _PICK_LIST + last, turns, f"List:\n{listed}{last}", asked),
+    )
+
+
+def _look(options: Sequence[Option], messages: Sequence[Message], asked: str, room: int) -> Step:
+    options, listed = _listed(_unambiguous(options, "text"), room // 2)
+    labels = {option.label for option in options}
+    read = [_body(part.text, labels) for part in _outputs(messages)]
+    text = _cut("\n".join(read), room * 2)
+    return Step(
+        options=options,
+        otherwise="text",
+        threshold=_TEXT_FROM,
+        messages=_few_shot(_LOOK, _LOOK_LIST, _LOOK_TURNS, f"Text:\n{text}\n\nOther files:\n{listed}", asked),
+    )
+
+
+def _few_shot(
+    system: str, example: str, turns: Sequence[tuple[str, str]], given: str, asked: str
+) -> tuple[Message, ...]:
+    """The task, its example turns (the list only before the first), and the real list with the request."""
+    built = [message("system", system)]
+    for number, (question, reply) in enumerate(turns):
+        ask = f"Request: {question}"
+        built += [message("user", ask if number else f"{example}\n\n{ask}"), message("assistant", reply)]
+    return (*built, message("user", f"{given}\n\n{asked}"))
+
+
+def _option(spec: ToolSpec, choice: Choice) -> Option:
+    """Named by the skill for its SKILL.md, by the path for another file."""
+    arguments = choice.arguments
+    path = arguments.get("path", "")
+    name = arguments.get("skill", "") if path in {"", "SKILL.md"} or "skill" not in arguments else path
+    if "offset" in arguments:
+        name = f"rest of {path}"
+    return Option(name=name or " ".join(arguments.values()), label=choice.label, tool=spec, arguments=arguments)
+
+
+def _forced_options(tools: Sequence[ToolSpec], policy: ToolPolicy) -> tuple[Option, ...]:
+    options: list[Option] = []
+    for spec in tools:
+        if policy.mode == "named" and spec.name.casefold() != policy.name.casefold():
+            continue
+        if spec.choices:
+            options += [_option(spec, choice) for choice in spec.choices]
+        else:
+            options.append(Option(name=spec.name, label=spec.description, tool=spec, arguments=None))
+    return tuple(options)
+
+
+def _follows(choice: Choice, tool: str, made: Sequence[tuple[str, str]]) -> bool:
+    """Whether a choice goes on with a skill that was read in this turn, and was not made yet."""
+    earlier = [_object(text) for name, text in made if name == tool]
+    if dict(choice.arguments) in earlier:
+        return False
+    return any(arguments.get("skill") == choice.arguments.get("skill") for arguments in earlier)
+
+
+def _object(text: str) -> Mapping[str, Json]:
+    try:
+        raw = cast("Json", json.loads(text))
+    except ValueError:
+        return {}
+    return raw if isinstance(raw, dict) else {}
+
+
+def _unambiguous(options: Sequence[Option], otherwise: str) -> tuple[Option, ...]:
+    """Options with names of their own on one line; a later one of the same name says which skill it means."""
+    taken = {otherwise}
+    result: list[Option] = []
+    for option in options:
+        name = " ".join(option.name.split()) or option.tool.name
+        if name in taken and option.arguments is not None:
+            name = f"{' '.join(option.arguments.get('skill', option.tool.name).split())}/{name}"
+        if name not in taken:
+            taken.add(name)
+            label = " ".join(option.label.split())
+            result.append(Option(name=name, label=label, tool=option.tool, arguments=option.arguments))
+    return tuple(result)
+
+
+def _listed(options: tuple[Option, ...], room: int) -> tuple[tuple[Option, ...], str]:
+    """The options as a list of at most ``room`` characters: labels are shortened first, then late options go."""
+    lines: list[str] = []
+    for limit in _LABEL_CHARS:
+        lines = [_line(option, limit) for option in options]
+        if _size(lines) <= room:
+            break
+    while len(lines) > 1 and _size(lines) > room:
+        lines.pop()
+    return options[: len(lines)], "\n".join(lines)
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
+
+
+def _line(option: Option, limit: int) -> str:
+    return f"- {option.name}: {_cut(option.label, limit)}" if limit and option.label else f"- {option.name}"
+
+
+def _cut(text: str, limit: int) -> str:
+    """At most about ``limit`` characters; what is left out is in the middle, where requests say least."""
+    if len(text) <= limit:
+        return text
+    head = limit * 3 // 4
+    return f"{text[:head].rstrip()} ... {text[len(text) - (limit - head) :].lstrip()}"
+
+
+def _asked(messages: Sequence[Message]) -> str:
+    """The request that is open, with the one before it: a follow-up makes no sense alone."""
+    texts = [_text(item) for item in messages if item.role == "user"]
+    asked = f"Request: {_cut(texts[-1], _ASKED_CHARS)}" if texts else "Request:"
+    return f"Earlier request: {_cut(texts[-2], _EARLIER_CHARS)}\n{asked}" if len(texts) > 1 else asked
+
+
+def _this_turn(messages: Sequence[Message]) -> Sequence[Message]:
+    last = max((place for place, item in enumerate(messages) if item.role == "user"), default=-1)
+    return messages[last + 1 :]
+
+
+def _outputs(messages: Sequence[Message]) -> list[ToolOutput]:
+    return [part for item in _this_turn(messages) for part in item.parts if isinstance(part, ToolOutput)]
+
+
+def _body(output: str, labels: set[str]) -> str:
+    """What a file says for itself: without the header of the page, frontmatter, index and the lines that point on."""
+    text = output.partition("\n\n")[2] if output.startswith("Skill: ") else output
+    if text.startswith("---\n"):
+        text = text.partition("\n---\n")[2] or text
+    text = text.partition("\n[Files of this skill,")[0]
+    lines = [line.rstrip() for line in text.splitlines()]
+    return "\n".join(line for line in lines if line and " ".join(line.split()) not in labels)
+
+
+def _fold(turns: list[tuple[str, str]], outputs: list[str]) -> list[str]:
+    """Puts what tools told into the user's message before it; returns an empty list for what comes next."""
+    if outputs:
+        place = next((place for place in reversed(range(len(turns))) if turns[place][0] == "user"), None)
+        documents = "\n\n".join(outputs)
+        if place is None:
+            turns.append(("user", documents))
+        else:
+            turns[place] = ("user", f"{_ANSWER}\n\n{documents}\n\nRequest: {turns[place][1]}")
+    return []
+
+
+def _told(part: ToolOutput, names: Mapping[str, str]) -> str:
+    if part.text.startswith("Skill: "):
+        return part.text
+    return f"Result of {part.name or names.get(part.call_id, 'a tool')}:\n{part.text}"
+
+
+def _text(item: Message) -> str:
+    if any(isinstance(part, Media) for part in item.parts):
+        raise UpstreamError(
+            "upstream-rejected",
+            "The embedded model reads text only; the conversation holds a picture, sound or document.",
+            hint="Use another model server for this, with --upstream.",
+        )
+    return item.text
