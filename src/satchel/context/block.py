@@ -22,6 +22,7 @@ from satchel.context.budget import (
     tokens,
     truncate,
 )
+from satchel.context.marks import unmarked_line
 from satchel.skills.model import LoadedSkill, Skill
 from satchel.skills.oneline import one_line
 
@@ -229,7 +230,7 @@ def _entry(skill: Skill, description: str) -> tuple[str, int]:
 
 def _listing(skill: Skill, limit: int | None = None) -> str:
     """The description as one line that a chat template cannot take for one of its own marks."""
-    text = one_line(skill.summary).replace("<|", "< |")
+    text = unmarked_line(skill.summary)
     return text if limit is None else truncate(text, limit)
 
 

@@ -13,6 +13,7 @@ from html import escape
 from typing import Literal
 
 from satchel.context.budget import DESCRIPTION_CAP, truncate
+from satchel.context.marks import unmarked_line
 from satchel.skills.dialect import Dialect
 from satchel.skills.model import MANIFEST, Skill
 from satchel.skills.oneline import one_line
@@ -51,8 +52,8 @@ def render_section(skills: Iterable[Skill], *, dialect: Dialect | None = None) -
     """
     entries: list[_Entry] = []
     for skill in _for_models(skills):
-        told = _plain(skill.summary)
-        line = _line(skill, f"- {_plain(skill.name)}", ": ", told[:DESCRIPTION_CAP], _file(skill))
+        told = unmarked_line(skill.summary)
+        line = _line(skill, f"- {unmarked_line(skill.name)}", ": ", told[:DESCRIPTION_CAP], _file(skill))
         entries.append(replace(line, size=len(told)))
     return _fit(entries, dialect, _Frame(head=_SECTION), cap=DESCRIPTION_CAP).listing()
 
@@ -75,7 +76,7 @@ def format_skill_listing(
         frame = _Frame(head="<skills>\n", tail="\n</skills>", note="<!-- {} -->", empty="<skills></skills>")
         draft = _fit([_element(skill, when=when) for skill, when in shown], dialect, frame)
     else:
-        lines = [_line(skill, f"- {_plain(skill.name)}", ": ", _sentences(skill, when)) for skill, when in shown]
+        lines = [_line(skill, f"- {unmarked_line(skill.name)}", ": ", _sentences(skill, when)) for skill, when in shown]
         draft = _fit(lines, dialect, _Frame())
     return draft.listing(max_chars)
 
@@ -95,8 +96,8 @@ def slash_menu(skills: Iterable[Skill], *, dialect: Dialect | None = None) -> Li
     entries: list[_Entry] = []
     for skill in skills:
         if skill.flags.user_invocable:
-            label = f"/{_plain(skill.name)} {_plain(skill.argument_hint)}".rstrip()
-            entries.append(_line(skill, label, " - ", _plain(skill.summary)))
+            label = f"/{unmarked_line(skill.name)} {unmarked_line(skill.argument_hint)}".rstrip()
+            entries.append(_line(skill, label, " - ", unmarked_line(skill.summary)))
     return _fit(entries, dialect, _Frame()).listing()
 
 
@@ -230,11 +231,6 @@ def _element(skill: Skill, *, when: str = "", location: str = "") -> _Entry:
     return _Entry(name=skill.name, size=len(description) + len(when), name_end=len(opening), write=write)
 
 
-def _plain(text: str) -> str:
-    """One line that a chat template cannot take for one of its own marks."""
-    return one_line(text).replace("<|", "< |")
-
-
 def _xml(text: str) -> str:
     return escape(_NOT_XML.sub("", one_line(text)))
 
@@ -257,9 +253,9 @@ def _when(skill: Skill) -> str:
 
 def _sentences(skill: Skill, when: str) -> str:
     """The description, and when to use the skill as a sentence of its own."""
-    description = _plain(skill.summary)
+    description = unmarked_line(skill.summary)
     if not when:
         return description
     stop = "" if _SENTENCE_END.search(description) else "."
-    told = _plain(_WHEN.sub("", when, count=1) if _WHEN.match(when) else when)
+    told = unmarked_line(_WHEN.sub("", when, count=1) if _WHEN.match(when) else when)
     return f"{description}{stop} Use when {told}{'' if _SENTENCE_END.search(told) else '.'}"
