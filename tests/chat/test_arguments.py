@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.chat.arguments import read_arguments, replayable, to_json
+from satchel.chat.arguments import (
+    MAX_LITERAL_CHARS,
+    MAX_OBJECTS,
+    MAX_TOLERANT_CHARS,
+    read_arguments,
+    replayable,
+    settle,
+    to_json,
+)
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -75,7 +83,22 @@ def test_hostile_nesting_is_refused_without_harm(text: str):
 
 
 def test_a_literal_over_the_bound_is_not_evaluated():
-    assert read_arguments("{'a': '" + "x" * 70_000 + "'}") is None
+    room = MAX_LITERAL_CHARS - len("{'a': ''}")
+    assert read_arguments("{'a': '" + "x" * room + "'}") == {"a": "x" * room}
+    assert read_arguments("{'a': '" + "x" * (room + 1) + "'}") is None
+
+
+@pytest.mark.parametrize("wrap", ["```%s```", "%s trailing", "\ufeff%s", "{}%s"])
+def test_long_text_is_read_only_when_it_is_one_object(wrap: str):
+    long = '{"a": "' + "x" * MAX_TOLERANT_CHARS + '"}'
+    assert settle(long) == ({"a": "x" * MAX_TOLERANT_CHARS}, long)
+    assert settle(wrap % long) == (None, "{}")
+
+
+def test_a_bounded_number_of_objects_is_merged():
+    text = "".join(f'{{"k{number}": 1}}' for number in range(MAX_OBJECTS + 5))
+    assert list(read_arguments(text) or {}) == [f"k{number}" for number in range(MAX_OBJECTS)]
+    assert read_arguments("{}" * MAX_OBJECTS + '{"a": 1}') == {}
 
 
 @given(OBJECTS, st.sampled_from([None, 1]), st.booleans())

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from satchel.chat.codec import openai_chat
+from satchel.chat.codec._calls import Slot
 from satchel.chat.events import ModelCall, ModelDone, ModelReasoning, ModelText, Usage
 from satchel.chat.messages import Reasoning
 from satchel.errors import UpstreamError
@@ -146,6 +147,13 @@ def test_calls_are_put_together_whatever_the_server(
     assert calls_of(done) == expected
     assert joined(events) == expected
     assert done.finish == "tool_calls"
+
+
+def test_asking_whether_a_call_is_whole_reads_a_bounded_amount_in_all():
+    slot = Slot(call_id="a", name="f")
+    slot.pieces.append('{"x": "' + "x" * 50_000 + '"}')
+    slot.size = len(slot.pieces[0])
+    assert [slot.is_whole() for _ in range(7)] == [True] * 5 + [False] * 2
 
 
 def test_a_call_that_never_gets_a_name_is_garbled():

@@ -46,16 +46,16 @@ class Sleeper:
     def spec(self) -> ToolSpec:
         return ToolSpec(name="sleep", parameters={"type": "object", "properties": {}})
 
-    async def run(self, given: ToolCall, context: ToolContext) -> ToolResult:
-        context.report(Progress(phase="running", detail=given.call_id))
-        if given.arguments.get("crash"):
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        context.report(Progress(phase="running", detail=call.call_id))
+        if call.arguments.get("crash"):
             raise RuntimeError("a defect in a tool")
         try:
-            await asyncio.sleep(float(str(given.arguments.get("for", 0))))
+            await asyncio.sleep(float(str(call.arguments.get("for", 0))))
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        return ToolResult(text=given.call_id)
+        return ToolResult(text=call.call_id)
 
 
 def sleeping(model: ScriptedModel, root: Path, tool: Sleeper) -> Runtime:

@@ -9,6 +9,7 @@ from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import Usage
 from satchel.chat.messages import ToolOutput
 from satchel.chat.request import ChatRequest, ToolPolicy
+from satchel.engine.calls import MAX_ARGUMENTS_CHARS, MAX_REFUSED
 from satchel.engine.events import (
     CallDelta,
     Notice,
@@ -138,6 +139,58 @@ async def test_no_more_than_eight_calls_a_round(skills: Path) -> None:
     assert "too many tool calls" in told[8].text
 
 
+async def test_refused_calls_are_not_read_and_endless_ones_are_dropped(skills: Path) -> None:
+    wrapped = "```json\n" + READ_PDF + "\n```" + " " * 2000
+    calls = tuple(call("skills_read", wrapped, f"c{number}") for number in range(1000))
+    model = ScriptedModel([Reply(calls=calls), Reply(text=("done",))])
+    events, done = await collect(runtime_over(model, skills), ask())
+    kept = 8 + MAX_REFUSED
+    started = [event for event in events if isinstance(event, ToolStarted)]
+    assert [event.skill for event in started] == ["pdf"] * 8 + [""] * MAX_REFUSED
+    told = outputs(model.requests[1])
+    assert [part.call_id for part in told] == [f"c{number}" for number in range(kept)]
+    assert f"{1000 - kept} further calls after this one were dropped" in told[-1].text
+    uses = done.transcript[0].tool_uses
+    assert [use.call_id for use in uses] == [part.call_id for part in told]
+    assert {use.arguments for use in uses[:8]} == {READ_PDF}
+    assert {use.arguments for use in uses[8:]} == {"{}"}
+
+
+async def test_short_arguments_of_a_refused_call_are_kept(skills: Path) -> None:
+    calls = tuple(call("skills_read", READ_PDF, f"c{number}") for number in range(9))
+    model = ScriptedModel([Reply(calls=calls), Reply(text=("done",))])
+    _, done = await collect(runtime_over(model, skills), ask())
+    assert done.transcript[0].tool_uses[8].arguments == READ_PDF
+
+
+async def test_arguments_beyond_the_bound_are_refused_unread(skills: Path) -> None:
+    long = '{"skill": "pdf", "path": "' + "x" * MAX_ARGUMENTS_CHARS + '"}'
+    model = ScriptedModel([Reply(calls=(call("skills_read", long),)), Reply(text=("done",))])
+    events, done = await collect(runtime_over(model, skills), ask())
+    assert [event.path for event in events if isinstance(event, ToolStarted)] == [""]
+    assert "longer than 262144 characters" in outputs(model.requests[1])[0].text
+    assert done.transcript[0].tool_uses[0].arguments == "{}"
+
+
+async def test_a_clients_tool_is_handed_back_as_the_client_spells_it(skills: Path) -> None:
+    model = ScriptedModel(
+        [
+            Reply(
+                calls=(
+                    call("GET_WEATHER", "{}", "a"),
+                    call("send", "{}", "b"),
+                    call("skills_read", READ_PDF, "c"),
+                )
+            )
+        ]
+    )
+    events, done = await collect(runtime_over(model, skills), ask(tools=("get_Weather", "Send", "send")))
+    deltas = {event.call_id: event.name for event in events if isinstance(event, CallDelta)}
+    assert deltas == {"a": "get_Weather", "b": "send"}
+    assert [use.name for use in done.client_calls] == ["get_Weather", "send"]
+    assert [use.name for use in done.transcript[0].tool_uses] == ["get_Weather", "send", "skills_read"]
+
+
 async def test_mixed_turn_returns_only_the_clients_calls(skills: Path) -> None:
     mixed = Reply(calls=(call("skills_read", READ_PDF, "own"), call("weather", '{"city": "Oslo"}', "theirs")))
     model = ScriptedModel([mixed])
@@ -161,7 +214,7 @@ async def test_a_client_tool_of_the_same_name_wins(skills: Path) -> None:
     assert "Secret word: OKAPI." in prompt
     assert "skills_read" not in prompt
     assert "xlsx" not in prompt
-    assert [use.name for use in done.client_calls] == ["skills_read"]
+    assert [use.name for use in done.client_calls] == ["Skills_Read"]
 
 
 @pytest.mark.parametrize(

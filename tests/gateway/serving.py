@@ -20,6 +20,7 @@ from satchel.engine.runtime import HostContext, Runtime
 from satchel.errors import PathError, SkillError
 from satchel.gateway.app import create_app
 from satchel.gateway.options import ServerOptions
+from satchel.gateway.protocol import BoundedHttpProtocol
 from satchel.ports.models import ModelClient
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import LoadedSkill, Page, SkillRef
@@ -120,8 +121,8 @@ async def silent(request: ChatRequest) -> AsyncGenerator[ModelEvent, None]:
 
 
 @asynccontextmanager
-async def serving(runtime: Runtime, **options: Any) -> AsyncGenerator[str]:
-    """The base URL of a running gateway."""
+async def serving(runtime: Runtime, *, grace_s: int = 5, **options: Any) -> AsyncGenerator[str]:
+    """The base URL of a running gateway, which stops with the block, after ``grace_s`` at the latest."""
 
     @asynccontextmanager
     async def opened() -> AsyncGenerator[Runtime]:
@@ -131,7 +132,15 @@ async def serving(runtime: Runtime, **options: Any) -> AsyncGenerator[str]:
             await runtime.aclose()
 
     app = create_app(opened, ServerOptions(**options))
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app,
+        http=BoundedHttpProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=grace_s,
+    )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -331,3 +331,73 @@ async def test_a_failure_is_raised_before_the_first_byte_and_told_after_it() -> 
     await TurnResponse(turn_of(events(), log), Plain(), heartbeat_s=0)(peer.scope, peer.receive, peer.send)
     assert peer.body == b"a!upstream-failed"
     assert record_of(peer.scope).outcome == "upstream-failed"
+
+
+# -- the server's own end ----------------------------------------------------------------------------------------------
+
+
+async def test_a_stream_that_the_servers_end_cuts_off_is_told_so() -> None:
+    peer, log = Peer(), list[str]()
+    spoken = asyncio.Event()
+
+    async def events() -> AsyncGenerator[TurnEvent, None]:
+        yield TextDelta(text="a")
+        spoken.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(
+        TurnResponse(turn_of(events(), log), Plain(), heartbeat_s=0)(peer.scope, peer.receive, peer.send)
+    )
+    await soon(spoken)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert peer.body == b"a!upstream-cut-off"
+    assert peer.sent[-1]["more_body"] is False
+    assert log == ["left"]
+
+
+async def test_a_client_that_does_not_read_does_not_hold_up_the_servers_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("satchel.gateway.response._LAST_WORD_S", 0.01)
+    peer, log = Peer(), list[str]()
+    blocked = asyncio.Event()
+
+    async def events() -> AsyncGenerator[TurnEvent, None]:
+        yield TextDelta(text="a")
+        peer.gate.clear()
+        blocked.set()
+        yield TextDelta(text="b")
+
+    task = asyncio.create_task(
+        TurnResponse(turn_of(events(), log), Plain(), heartbeat_s=0)(peer.scope, peer.receive, peer.send)
+    )
+    await soon(blocked)
+    task.cancel()
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert peer.body == b"a"
+    assert log == ["left"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_stopping_server_ends_open_answers_without_a_crash_in_the_log(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    flow = Flow(endless)
+    async with serving(runtime_over(flow), heartbeat_s=0, grace_s=0) as base:
+        reader, writer = await connect(base)
+        writer.write(raw_request(base, {"messages": ASK, "stream": stream}))
+        await soon(flow.entered)
+        if stream:
+            await reader.readuntil(b"word")
+    async with asyncio.timeout(DEADLINE_S):
+        rest = await reader.read()
+    await close(writer)
+    await soon(flow.left)
+    assert b"The server is shutting down." in rest
+    assert rest.startswith(b"HTTP/1.1 502") is not stream
+    assert rest.endswith(b"0\r\n\r\n") is stream
+    assert "Exception in ASGI application" not in caplog.text
+    assert " shut-down " in caplog.text

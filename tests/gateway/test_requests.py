@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
+import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.types import Message
 
 from satchel.errors import RequestError, SatchelError, SkillError, UpstreamError
-from satchel.gateway.body import MAX_DEPTH, encode_json, parse_object
+from satchel.gateway.body import MAX_DEPTH, encode_json, parse_object, read_body
 from satchel.gateway.failures import failure_response, vendor_error
+from satchel.gateway.openai_chat.translate import read_call
+from satchel.gateway.openai_chat.wire import MAX_MESSAGES, MAX_PARTS, MAX_TOOLS
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
+from tests import support
 from tests.gateway.serving import runtime_over, serving
 from tests.gateway.shelf import shelf
+from tests.support import write_skill
 
 ASK = [{"role": "user", "content": "Hello, my word is hunter2."}]
 CHAT = "/v1/chat/completions"
@@ -170,3 +179,69 @@ async def test_one_line_a_request_without_bodies_or_keys(caplog: pytest.LogCaptu
     assert "skill-not-found" in lines[1]
     for secret in ("hunter2", "hush-hush", "sesame"):
         assert secret not in caplog.text
+
+
+MANY = {"role": "user", "content": "x"}
+PART = {"type": "text", "text": "x"}
+TOOL = {"type": "function", "function": {"name": "f"}}
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"messages": [MANY] * (MAX_MESSAGES + 1)}, "messages"),
+        ({"messages": ASK, "tools": [TOOL] * (MAX_TOOLS + 1)}, "tools"),
+        ({"messages": [*ASK, {"role": "user", "content": [PART] * (MAX_PARTS + 1)}]}, "messages[1].content"),
+        ({"messages": [{"role": "user", "content": [PART] * (MAX_PARTS // 2 + 1)}] * 2}, "messages[1].content"),
+        ({"messages": [{"role": "assistant", "tool_calls": [CALL] * (MAX_PARTS + 1)}]}, "messages[0].tool_calls"),
+    ],
+)
+def test_bodies_of_endless_small_things_are_refused_by_field(body: dict[str, Any], field: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_call(body)
+    assert caught.value.code == "invalid-request"
+    assert caught.value.data["field"] == field
+
+
+async def test_only_a_large_body_is_read_in_a_thread() -> None:
+    read_in: list[bool] = []
+
+    def decode(body: dict[str, Any]) -> int:
+        read_in.append(threading.current_thread() is threading.main_thread())
+        return len(body["text"])
+
+    for size in (10, 2 * 1024 * 1024):
+        raw = b'{"text": "' + b"x" * size + b'"}'
+
+        async def receive(raw: bytes = raw) -> Message:
+            return {"type": "http.request", "body": raw, "more_body": False}
+
+        assert await read_body(Request({"type": "http", "headers": []}, receive), 2**22, decode) == size
+    assert read_in == [True, False]
+
+
+async def test_a_skill_that_broke_or_went_while_serving_is_no_crash(tmp_path: Path) -> None:
+    for name in ("broken", "gone"):
+        write_skill(tmp_path, name, body="x\n")
+    runtime = support.runtime_over(ScriptedModel([]), tmp_path)
+    assert runtime.source is not None
+    async with serving(runtime) as base:
+        stale = await runtime.catalog()
+        (tmp_path / "broken" / "SKILL.md").write_text("no frontmatter\n")
+        shutil.rmtree(tmp_path / "gone")
+        for skill in stale.skills:
+            with pytest.raises(SkillError) as caught:
+                await runtime.source.load(skill.ref)
+            assert failure_response(CHAT, caught.value).status_code in {404, 409}
+            status, body, _ = await ask(base, "POST", CHAT, json={"messages": ASK, "skills": [skill.name]})
+            assert status in {400, 404, 409}, body
+            status, body, _ = await ask(base, "GET", f"/v1/skills/{skill.name}")
+            assert status in {404, 409}, body
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("skill-not-found", 404), ("skill-invalid", 409), ("skill-ambiguous", 409)]
+)
+def test_what_is_wrong_with_a_skill_is_no_fault_of_the_gateway(code: str, status: int) -> None:
+    assert failure_response(CHAT, SkillError(code, "No.")).status_code == status

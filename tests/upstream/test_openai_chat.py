@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import itertools
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -531,3 +533,99 @@ async def test_an_error_body_that_never_ends_still_tells_the_status():
     async with raw_server(head, hold=True) as url, client_for(url, silence_s=0.1) as client:
         error = await failure_of(client)
         assert (error.code, error.data["status"]) == ("upstream-failed", 503)
+
+
+# --- a hostile server
+
+
+async def test_blanks_without_end_before_an_answer_are_refused():
+    async with raw_server(HEAD, *[b" \n" * 4096] * 12) as url, client_for(url) as client:
+        failure = await failure_of(client)
+    assert failure.code == "upstream-garbled"
+    assert "more than an answer can hold" in failure.message
+
+
+async def test_some_blanks_before_an_answer_are_skipped():
+    body = json.dumps({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}).encode()
+    async with raw_server(HEAD, b" \n" * 10, b"\r\n", body) as url, client_for(url) as client:
+        assert (await collect(client))[0] == ModelText(text="hi")
+
+
+class _Chunk(bytes):
+    """Counts the bytes that are looked through for line ends."""
+
+    seen = 0
+
+    def splitlines(self, keepends: bool = False) -> list[bytes]:
+        _Chunk.seen += len(self)
+        return super().splitlines(keepends)
+
+    def __radd__(self, other: bytes) -> bytes:
+        return _Chunk(bytes(other) + bytes(self))
+
+
+def test_a_line_in_many_pieces_is_searched_once():
+    _Chunk.seen = 0
+    parser = SseParser()
+    for _ in range(1000):
+        assert parser.feed(_Chunk(b"data: 5678")) == []
+    assert len(parser.feed(_Chunk(b"\n\n"))) == 1
+    assert _Chunk.seen == 10_002
+
+
+@pytest.mark.parametrize("coding", [b"gzip", b"br", b"deflate, gzip"])
+async def test_a_compressed_answer_is_refused_and_never_unpacked(coding: bytes):
+    bomb = gzip.compress(b"data: " + b"x" * 1_000_000)
+    for status, code in ((b"200 OK", "upstream-garbled"), (b"500 X", "upstream-failed")):
+        head = b"HTTP/1.1 " + status + b"\r\nContent-Encoding: " + coding + b"\r\nConnection: close\r\n\r\n"
+        async with raw_server(head + bomb) as url, client_for(url) as client:
+            failure = await failure_of(client)
+        assert failure.code == code
+        assert "xxx" not in str(failure.to_dict())
+        assert "compress" in failure.message or status != b"200 OK"
+
+
+async def test_an_answer_said_to_be_plain_is_read():
+    head = HEAD.replace(b"Connection", b"Content-Encoding: identity\r\nConnection")
+    async with raw_server(head, data(text_chunk("hi", "stop"))) as url, client_for(url) as client:
+        assert (await collect(client))[0] == ModelText(text="hi")
+
+
+async def test_comments_without_end_leave_the_loop_to_others():
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    content = asyncio.StreamReader()
+    content.feed_data(b": x\n" * 256 * 1024)
+    content.feed_eof()
+    beside = asyncio.create_task(others())
+    endpoint = Endpoint(UpstreamOptions(url="http://h"))
+    response: Any = SimpleNamespace(content=content)
+    sizes = [len(piece) async for piece in endpoint.pieces(response)]
+    beside.cancel()
+    assert max(sizes) <= 16 * 1024
+    assert turns >= len(sizes) - 1 > 10
+
+
+async def test_only_a_large_conversation_is_encoded_in_a_thread(monkeypatch: pytest.MonkeyPatch):
+    seen: list[int] = []
+
+    async def to_thread(call: Callable[..., bytes], *args: Any) -> bytes:
+        encoded = call(*args)
+        seen.append(len(encoded))
+        return encoded
+
+    monkeypatch.setattr("satchel.upstream.openai_chat.asyncio.to_thread", to_thread)
+    small = ASK
+    long = ChatRequest(model="m", messages=(message("user", "x" * 300_000),))
+    many = ChatRequest(model="m", messages=(message("user", "x"),) * 5000)
+    async with ScriptedOpenAI([says("a"), says("b"), says("c")]) as server, client_for(server.url) as client:
+        for request in (small, long, many):
+            await collect(client, request)
+        assert [len(item.body["messages"]) for item in server.requests] == [1, 1, 5000]  # pyright: ignore[reportArgumentType]
+    assert len(seen) == 2

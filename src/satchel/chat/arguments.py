@@ -14,8 +14,12 @@ from typing import cast
 
 from satchel.chat.messages import Json
 
-MAX_LITERAL_CHARS = 64 * 1024
-"""Longest text that is tried as a Python literal."""
+MAX_TOLERANT_CHARS = 64 * 1024
+"""Longest text that is read generously; a longer one is read when it is one JSON object, and not looked at again."""
+MAX_LITERAL_CHARS = 4 * 1024
+"""Longest text that is tried as a Python literal, which takes far longer than JSON."""
+MAX_OBJECTS = 16
+"""Most objects run together that are merged; what follows is ignored."""
 MAX_DEPTH = 64
 """Arguments nested deeper than this are not read."""
 
@@ -41,15 +45,25 @@ _STRICT = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 _LENIENT = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, strict=False)
 
 
+def settle(text: str) -> tuple[dict[str, Json] | None, str]:
+    """``(read_arguments(text), replayable(text))`` from one reading."""
+    whole = _one_object(text)
+    if whole is not None:
+        return whole, text
+    read = _read(text, depth=2) if len(text) <= MAX_TOLERANT_CHARS else None
+    return read, "{}" if read is None else to_json(read)
+
+
 def read_arguments(text: str) -> dict[str, Json] | None:
     """The arguments as a mapping, or None when nothing of the kind can be read.
 
     Accepted, in this order: nothing or ``null`` (no arguments); one JSON object, raw line breaks inside its strings
     included; a code fence around any of these; a JSON string that holds any of these; an object followed by anything
-    (objects run together are merged as long as they share no key, from the first shared key on the rest is ignored);
-    a Python dict literal of at most ``MAX_LITERAL_CHARS`` characters.
+    (at most ``MAX_OBJECTS`` objects run together are merged as long as they share no key, from the first shared key
+    on the rest is ignored); a Python dict literal of at most ``MAX_LITERAL_CHARS`` characters. Beyond
+    ``MAX_TOLERANT_CHARS`` only one JSON object is accepted.
     """
-    return _read(text, depth=2)
+    return settle(text)[0]
 
 
 def replayable(text: str) -> str:
@@ -57,10 +71,12 @@ def replayable(text: str) -> str:
 
     The text itself, byte for byte, when it is one; else the JSON text of what could be read; else ``{}``.
     """
-    if _is_one_object(text):
-        return text
-    read = read_arguments(text)
-    return "{}" if read is None else to_json(read)
+    return settle(text)[1]
+
+
+def is_one_object(text: str) -> bool:
+    """Whether the text is exactly one JSON object, which is replayed byte for byte."""
+    return _one_object(text) is not None
 
 
 def to_json(value: Json) -> str:
@@ -68,14 +84,14 @@ def to_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _is_one_object(text: str) -> bool:
+def _one_object(text: str) -> dict[str, Json] | None:
     if _SURROGATE.search(text) or not text.lstrip(_JSON_BLANKS).startswith("{"):
-        return False
+        return None
     try:
-        value = cast("Json", _STRICT.decode(text))
-        return not _needs_a_look(text) or _checked(value) == value
+        value = cast("dict[str, Json]", _STRICT.decode(text))
+        return value if not _needs_a_look(text) or _checked(value) == value else None
     except (ValueError, RecursionError):
-        return False
+        return None
 
 
 def _read(text: str, *, depth: int) -> dict[str, Json] | None:
@@ -111,7 +127,9 @@ def _decode(text: str, start: int) -> tuple[Json, int] | None:
 def _objects(text: str) -> dict[str, Json] | None:
     merged: dict[str, Json] | None = None
     start = 0
-    while text.startswith("{", start) and (decoded := _decode(text, start)):
+    for _ in range(MAX_OBJECTS):
+        if not text.startswith("{", start) or not (decoded := _decode(text, start)):
+            break
         value, end = decoded
         if not isinstance(value, dict) or (merged and merged.keys() & value.keys()):
             break

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import replace
 
-from satchel.chat.arguments import read_arguments
+from satchel.chat.arguments import replayable, settle
 from satchel.chat.messages import Json, ToolUse
 from satchel.chat.request import ToolSpec
 from satchel.engine.events import SkillLoaded, ToolFinished, ToolProgress, ToolStarted
@@ -16,6 +16,13 @@ from satchel.engine.limits import LoopLimits
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, failure
 
 CallEvent = ToolStarted | ToolProgress | ToolFinished | SkillLoaded
+
+MAX_REFUSED = 56
+"""Most calls beyond the limit of a round that are answered one by one; further ones are dropped with one sentence."""
+MAX_ARGUMENTS_CHARS = 256 * 1024
+"""Arguments of a call to us that are longer are not read."""
+_MAX_INLINE_CHARS = 4 * 1024
+_MAX_UNREAD_CHARS = 1024
 
 
 class OwnCalls:
@@ -41,6 +48,7 @@ class OwnCalls:
         self._never = frozenset(withdrawn)
         self._failed: dict[str, int] = {}
         self._broken: set[str] = set()
+        self.uses: tuple[ToolUse, ...] = ()
         self.results: tuple[ToolResult, ...] = ()
 
     @property
@@ -56,18 +64,23 @@ class OwnCalls:
         return tuple(spec for host in self._hosts for spec in host.specs() if spec.name not in self._never)
 
     async def answer(self, uses: Sequence[ToolUse], *, round_number: int) -> AsyncGenerator[CallEvent, None]:
-        """Runs the calls together and says what happens; ``results`` then holds one result a call, in call order."""
+        """Runs the calls together and says what happens.
+
+        ``results`` then holds one result a call, in call order, and ``uses`` the calls as later rounds send them:
+        with arguments that are one JSON object, without those that were too many even to be refused.
+        """
+        answered = uses[: self._limits.max_calls_per_round + MAX_REFUSED]
         queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
         declared = {spec.name for spec in self.specs()}
 
-        async def one(position: int, use: ToolUse) -> ToolResult:
+        async def one(position: int, use: ToolUse) -> tuple[ToolUse, ToolResult]:
             is_over = position >= self._limits.max_calls_per_round
             try:
                 return await self._run(use, declared, round_number, queue, is_over=is_over)
             finally:
                 queue.put_nowait(None)
 
-        tasks = [asyncio.create_task(one(position, use)) for position, use in enumerate(uses)]
+        tasks = [asyncio.create_task(one(position, use)) for position, use in enumerate(answered)]
         try:
             running = len(tasks)
             while running:
@@ -76,7 +89,13 @@ class OwnCalls:
                     running -= 1
                 else:
                     yield event
-            self.results = tuple(self._charge(use, task.result()) for use, task in zip(uses, tasks, strict=True))
+            done = [task.result() for task in tasks]
+            self.uses = tuple(use for use, _ in done)
+            self.results = tuple(self._charge(use, result) for use, result in done)
+            if len(answered) < len(uses):
+                last = self.results[-1]
+                note = f"\n{len(uses) - len(answered)} further calls after this one were dropped."
+                self.results = (*self.results[:-1], replace(last, text=last.text + note))
         finally:
             for task in tasks:
                 task.cancel()
@@ -90,8 +109,8 @@ class OwnCalls:
         queue: asyncio.Queue[CallEvent | None],
         *,
         is_over: bool,
-    ) -> ToolResult:
-        arguments = read_arguments(use.arguments)
+    ) -> tuple[ToolUse, ToolResult]:
+        arguments, replay = await _settled(use.arguments, is_over=is_over)
         queue.put_nowait(
             ToolStarted(
                 agent=self._agent,
@@ -111,6 +130,10 @@ class OwnCalls:
             )
         elif use.name not in declared:
             result = self._unknown(use.name, declared)
+        elif len(use.arguments) > MAX_ARGUMENTS_CHARS:
+            result = failure(
+                "arguments-unreadable", f"the arguments of {use.name} are longer than {MAX_ARGUMENTS_CHARS} characters."
+            )
         elif arguments is None:
             result = failure("arguments-unreadable", f"the arguments of {use.name} are not one JSON object.")
         else:
@@ -133,7 +156,7 @@ class OwnCalls:
                 files=result.files,
             )
         )
-        return result
+        return replace(use, arguments=replay), result
 
     async def _ask_host(
         self, use: ToolUse, arguments: dict[str, Json], number: int, queue: asyncio.Queue[CallEvent | None]
@@ -175,6 +198,15 @@ class OwnCalls:
         self._broken.add(use.name)
         note = f"\n{use.name} has failed {failed} times and is no longer available. Answer with what you have."
         return replace(result, text=result.text + note)
+
+
+async def _settled(text: str, *, is_over: bool) -> tuple[dict[str, Json] | None, str]:
+    """A call's arguments as ``settle`` gives them, read once and never for long; those of a refused call are unread."""
+    if is_over:
+        return None, replayable(text) if len(text) <= _MAX_UNREAD_CHARS else "{}"
+    if len(text) > MAX_ARGUMENTS_CHARS:
+        return None, "{}"
+    return settle(text) if len(text) <= _MAX_INLINE_CHARS else await asyncio.to_thread(settle, text)
 
 
 def _text(arguments: dict[str, Json] | None, key: str) -> str:

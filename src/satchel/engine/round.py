@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
 from satchel.chat.events import ModelCall, ModelDone, ModelEvent, ModelReasoning, ModelText
-from satchel.chat.messages import ToolUse
+from satchel.chat.messages import Message, ToolUse
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import CallDelta, ReasoningDelta, TextDelta
 from satchel.errors import UpstreamError
@@ -17,20 +17,35 @@ from satchel.ports.models import ModelClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """Who answers a call. Without any tool of ours in play, every call belongs to the client."""
+    """Who answers a call. Without any tool of ours in play, every call belongs to the client.
+
+    ``client`` leads from the declared names, as they are and in folded letter case, to the declared spelling.
+    """
 
     own: frozenset[str]
-    client: frozenset[str]
+    client: Mapping[str, str]
     is_passthrough: bool
 
     @classmethod
     def of(cls, own: Collection[str], client: Collection[str]) -> Partition:
         """From the names of our tools and of the client's; the client's names count in any letter case."""
-        return cls(own=frozenset(own), client=frozenset(name.casefold() for name in client), is_passthrough=not own)
+        spellings = {name.casefold(): name for name in reversed(tuple(client))} | {name: name for name in client}
+        return cls(own=frozenset(own), client=spellings, is_passthrough=not own)
 
     def is_client(self, name: str) -> bool:
         """Whether the client answers calls of this name."""
         return self.is_passthrough or name.casefold() in self.client
+
+    def spelling(self, name: str) -> str:
+        """The name as the client declared it; the name itself when the client did not."""
+        return self.client.get(name) or self.client.get(name.casefold(), name)
+
+    def spelled(self, said: Message) -> Message:
+        """The message with every call of the client's under its declared name."""
+        parts = tuple(
+            replace(part, name=self.spelling(part.name)) if isinstance(part, ToolUse) else part for part in said.parts
+        )
+        return replace(said, parts=parts)
 
     def split(self, uses: Collection[ToolUse]) -> tuple[tuple[ToolUse, ...], tuple[ToolUse, ...]]:
         """``(ours, the client's)``; ours includes calls to names that nobody declared."""
@@ -94,6 +109,6 @@ class Round:
             round=self._number,
             index=index,
             call_id=call.call_id,
-            name=call.name,
+            name=self._partition.spelling(call.name),
             arguments=call.arguments,
         )

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from satchel.chat.arguments import replayable
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import Finish, ModelDone, Usage
 from satchel.chat.messages import Message, Text, ToolOutput, ToolUse, message
@@ -120,7 +119,7 @@ class Turn:
                             yield event
                         else:
                             held.append(event)
-            done = current.done
+            done = replace(current.done, message=partition.spelled(current.done.message))
             self._account(done)
             yield RoundFinished(agent=self._agent, round=number, finish=done.finish, usage=done.usage)
             ours, theirs = partition.split(done.message.tool_uses)
@@ -148,7 +147,7 @@ class Turn:
             async with aclosing(self._own.answer(ours, round_number=number)) as events:
                 async for event in events:
                     yield event
-            self._record(done.message, ours, self._own.results)
+            self._record(_replayed(done.message, theirs, self._own.uses), self._own.uses, self._own.results)
             if theirs:
                 yield self._done(number, "tool_calls", theirs)
                 return
@@ -193,7 +192,7 @@ class Turn:
             )
             self._messages += [_without_calls(said, keep=()), message("user", told)]
             return
-        self._messages.append(_replayed(said))
+        self._messages.append(said)
         self._messages += [
             Message(
                 role="tool",
@@ -235,13 +234,13 @@ _OUT_OF_ROUNDS = (
 )
 
 
-def _replayed(said: Message) -> Message:
-    """The assistant's turn as later rounds send it: a call whose arguments are one JSON object stays byte for byte."""
-    parts = tuple(
-        replace(part, arguments=replayable(part.arguments)) if isinstance(part, ToolUse) else part
-        for part in said.parts
-    )
-    return replace(said, parts=parts)
+def _replayed(said: Message, theirs: Sequence[ToolUse], ours: Sequence[ToolUse]) -> Message:
+    """The assistant's turn as later rounds send it: the calls of ours as they were answered, in their places."""
+    client, answered = set(map(id, theirs)), iter(ours)
+    parts = [
+        next(answered, None) if isinstance(part, ToolUse) and id(part) not in client else part for part in said.parts
+    ]
+    return replace(said, parts=tuple(part for part in parts if part is not None))
 
 
 def _without_calls(said: Message, *, keep: Sequence[ToolUse]) -> Message:

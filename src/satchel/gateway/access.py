@@ -20,7 +20,7 @@ _KEY = "satchel.access"
 
 @dataclass(slots=True)
 class AccessRecord:
-    """What is known of one request. ``outcome`` is "ok", "hung-up", "crashed" or an error's code."""
+    """What is known of one request. ``outcome`` is "ok", "hung-up", "shut-down", "crashed" or an error's code."""
 
     status: int = 0
     outcome: str = "ok"

@@ -41,8 +41,8 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions) -> FastAPI:
 
     # The documentation pages would load scripts of another host; /openapi.json is there for tools of one's own.
     app = FastAPI(title="Satchel", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(AccessLog)
     failures.install(app)
+    app.add_middleware(AccessLog)
     may_speak = [Depends(OriginCheck(options)), Depends(KeyCheck(options.keys))]
     app.include_router(openai_chat.router, dependencies=may_speak)
     app.include_router(skills_api.router, dependencies=may_speak)

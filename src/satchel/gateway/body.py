@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
-from typing import NoReturn, cast
+from collections.abc import Callable, Mapping
+from typing import NoReturn, TypeVar, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,13 +20,21 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
 
 
-async def read_object(request: Request, max_bytes: int) -> dict[str, Json]:
-    """The request's body as one JSON object.
+_LARGE_BYTES = 1024 * 1024
+
+T = TypeVar("T")
+
+
+async def read_body(request: Request, max_bytes: int, decode: Callable[[dict[str, Json]], T]) -> T:
+    """What ``decode`` makes of the request's body, which is one JSON object. A large one is read in a thread.
 
     Raises ``RequestError`` "too-large" above ``max_bytes``, counted while reading, and "invalid-request" for what is
     not JSON, not an object or nested too deep.
     """
-    return parse_object(await _read(request, max_bytes))
+    raw = await _read(request, max_bytes)
+    if len(raw) <= _LARGE_BYTES:
+        return decode(parse_object(raw))
+    return await asyncio.to_thread(lambda: decode(parse_object(raw)))
 
 
 def parse_object(raw: bytes) -> dict[str, Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -12,8 +13,17 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from satchel.errors import PathError, RequestError, SandboxError, SatchelError, UpstreamError, WeightsError
+from satchel.errors import (
+    PathError,
+    RequestError,
+    SandboxError,
+    SatchelError,
+    SkillError,
+    UpstreamError,
+    WeightsError,
+)
 from satchel.gateway.access import record_of
 from satchel.gateway.body import json_response
 
@@ -31,6 +41,7 @@ _STATUS = {
     "upstream-rate-limited": HTTPStatus.TOO_MANY_REQUESTS,
 }
 _BY_CLASS: tuple[tuple[type[SatchelError], HTTPStatus], ...] = (
+    (SkillError, HTTPStatus.CONFLICT),
     (PathError, HTTPStatus.BAD_REQUEST),
     (UpstreamError, HTTPStatus.BAD_GATEWAY),
     (SandboxError, HTTPStatus.SERVICE_UNAVAILABLE),
@@ -100,8 +111,32 @@ def failure_response(path: str, failure: SatchelError) -> Response:
     )
 
 
+def shutting_down() -> SatchelError:
+    """The failure of a request that the server's own end cuts off."""
+    return UpstreamError("upstream-cut-off", "The server is shutting down.", hint="Try again later.", retryable=True)
+
+
+class ShutDown:
+    """Answers a request that the server cancels because its grace is over; a crash is something else."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if scope["type"] != "http":
+                raise
+            record = record_of(scope)
+            record.outcome = "shut-down"
+            if not record.status:
+                await failure_response(scope["path"], shutting_down())(scope, receive, send)
+
+
 def install(app: FastAPI) -> None:
     """Makes every failure of the application an answer of that shape, the framework's own included."""
+    app.add_middleware(ShutDown)
     app.add_exception_handler(SatchelError, _on_failure)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(RequestValidationError, _on_validation)

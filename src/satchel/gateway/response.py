@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol
 
 from starlette.requests import ClientDisconnect
@@ -18,8 +18,10 @@ from starlette.types import Message, Receive, Scope, Send
 from satchel.engine.events import TurnEvent
 from satchel.errors import SatchelError
 from satchel.gateway.access import AccessRecord, record_of
+from satchel.gateway.failures import shutting_down
 
 _STEPS_IN_A_ROW = 16
+_LAST_WORD_S = 1.0
 
 
 class TurnEncoder(Protocol):
@@ -57,6 +59,8 @@ class TurnResponse(Response):
     A failure before the first byte is raised as its ``SatchelError``, for the application's handlers to answer; a
     later one goes out in the stream. Headers of a stream go out with the first event, which comes as soon as the model
     server has taken the request, or with the first heartbeat when that takes long.
+
+    A server that ends cancels the call: a stream that is open is then told so, and the cancellation goes on.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class TurnResponse(Response):
         self._encoder = encoder
         self._heartbeat_s = heartbeat_s
         self._is_ending = False
+        self._is_cancelled = False
         self._steps = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,6 +89,9 @@ class TurnResponse(Response):
             if self._is_ending:
                 # The last bytes are on their way, and servers report a finished response as a disconnect too.
                 await asyncio.wait((work,))
+        except asyncio.CancelledError:
+            self._is_cancelled = True
+            raise
         finally:
             is_cut = work.cancel()
             watch.cancel()
@@ -131,11 +139,20 @@ class TurnResponse(Response):
             tail = self._encoder.error(failure)
         except asyncio.CancelledError:
             line.abandon()
+            if self._is_cancelled and line.is_open:
+                await self._say_last(line)
             raise
         finally:
             line.stop()
         self._is_ending = True
         await line.put({"type": "http.response.body", "body": tail, "more_body": False})
+
+    async def _say_last(self, line: _Line) -> None:
+        # A client that does not read must not hold up the server's end.
+        with suppress(TimeoutError, ClientDisconnect):
+            async with asyncio.timeout(_LAST_WORD_S):
+                tail = self._encoder.error(shutting_down())
+                await line.put({"type": "http.response.body", "body": tail, "more_body": False})
 
     async def _give_way(self) -> None:
         # A server takes bytes for a client that has left without making us wait, and a fast model never waits either:

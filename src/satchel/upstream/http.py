@@ -5,9 +5,11 @@ Everything that a server sends is bounded: an event, an answer, an error body.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -22,6 +24,7 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 
+_PIECE_BYTES = 16 * 1024
 _KEEP_ALIVE_S = 3.0  # shorter than any server's own limit: a request never meets a connection about to close
 
 
@@ -33,7 +36,7 @@ class SseParser:
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max = max_event_bytes
-        self._tail = b""
+        self._tail = bytearray()
         self._data: list[bytes] = []
         self._size = 0
         self._after_cr = False
@@ -45,8 +48,12 @@ class SseParser:
             chunk = chunk[1:]
         if chunk:
             self._after_cr = chunk.endswith(b"\r")
-        lines = (self._tail + chunk).splitlines(keepends=True)
-        self._tail = lines.pop() if lines and not lines[-1].endswith((b"\n", b"\r")) else b""
+        lines = chunk.splitlines(keepends=True)
+        rest = lines.pop() if lines and not lines[-1].endswith((b"\n", b"\r")) else b""
+        if lines:
+            lines[0] = bytes(self._tail) + lines[0]
+            self._tail.clear()
+        self._tail += rest
         events: list[bytes] = []
         for line in lines:
             self._line(line.rstrip(b"\r\n"), events)
@@ -57,8 +64,8 @@ class SseParser:
     def close(self) -> list[bytes]:
         """What is left when the bytes end without an empty line."""
         events: list[bytes] = []
-        self._line(self._tail, events)
-        self._tail = b""
+        self._line(bytes(self._tail), events)
+        self._tail.clear()
         self._line(b"", events)
         return events
 
@@ -121,6 +128,12 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
+def _coding(response: aiohttp.ClientResponse) -> str:
+    """What the body is wrapped into; "" when it is plain."""
+    coding = ",".join(response.headers.getall("Content-Encoding", [])).strip().lower()
+    return "" if coding == "identity" else coding
+
+
 class Endpoint:
     """A model server's address and the one session that speaks to it, made in the running loop when first used.
 
@@ -161,26 +174,37 @@ class Endpoint:
             headers["Content-Type"] = "application/json"
         url = f"{self.shown}{path}{self._query}"
         with self.explained():
-            return await self._open().request(method, url, data=body, headers=headers, allow_redirects=False)
+            response = await self._open().request(method, url, data=body, headers=headers, allow_redirects=False)
+        if response.status == HTTPStatus.OK and _coding(response):
+            response.close()
+            raise UpstreamError(
+                "upstream-garbled",
+                f"The model server at {self.shown} compresses its answers.",
+                hint="Turn compression off there, or in the proxy before it.",
+            )
+        return response
 
     async def pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         """The body as it comes, read only when asked for. Raises ``UpstreamError``, also beyond the bound."""
         total = 0
         while True:
             with self.explained():
-                piece = await response.content.readany()
+                piece = await response.content.read(_PIECE_BYTES)
             if not piece:
                 return
             total += len(piece)
             if total > MAX_ANSWER_BYTES:
                 raise too_large()
             yield piece
+            if len(piece) == _PIECE_BYTES:
+                # More is there already: whoever else uses the loop gets a turn in between.
+                await asyncio.sleep(0)
 
     async def failure(self, response: aiohttp.ClientResponse, *, model: str = "", secret: str = "") -> UpstreamError:
         """The error that an answer with a bad status means; reads at most ``MAX_ERROR_BYTES`` of it."""
         data = b""
         try:
-            while len(data) < MAX_ERROR_BYTES:
+            while len(data) < MAX_ERROR_BYTES and not _coding(response):
                 with self.explained():
                     piece = await response.content.read(MAX_ERROR_BYTES - len(data))
                 if not piece:
@@ -234,7 +258,10 @@ class Endpoint:
                 sock_read=self._options.silence_s,
             )
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S)
-            self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=False)
+            # A few compressed bytes could hold an answer beyond every bound, so none is unpacked.
+            self._session = aiohttp.ClientSession(
+                timeout=timeout, connector=connector, trust_env=False, auto_decompress=False
+            )
         return self._session
 
     async def aclose(self) -> None:

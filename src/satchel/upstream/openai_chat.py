@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -15,14 +16,16 @@ from satchel.chat.codec import openai_chat
 from satchel.chat.codec._common import count, garbled_answer
 from satchel.chat.codec.failures import read_failure
 from satchel.chat.events import ModelCall, ModelDone, ModelEvent, ModelReasoning, ModelText
-from satchel.chat.messages import Json, Reasoning
+from satchel.chat.messages import Json, Media, Reasoning, Text, ToolOutput, ToolUse
 from satchel.chat.request import ChatRequest
 from satchel.errors import RequestError, UpstreamError
 from satchel.ports.models import ModelClient, UpstreamOptions
-from satchel.upstream.http import Endpoint, SseParser, cut_off, read_json, without_key
+from satchel.upstream.http import Endpoint, SseParser, cut_off, read_json, too_large, without_key
 
 _CONTEXT_FIELDS = ("context_length", "max_model_len", "context_window", "max_context_length", "n_ctx")
 _DONE = b"[DONE]"
+_MAX_BLANKS = 64 * 1024
+_LARGE = 256 * 1024
 
 
 class _Learned:
@@ -103,14 +106,10 @@ class OpenAIChatClient:
         return replace(request, model=known[0].id) if known else request
 
     async def _ask(self, request: ChatRequest) -> aiohttp.ClientResponse:
-        body = openai_chat.encode_request(request, stream=True)
-        if self._learned.takes_stream_options:
-            options = body.get("stream_options")
-            body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-        else:
-            body.pop("stream_options", None)
+        takes = self._learned.takes_stream_options
+        body = await asyncio.to_thread(_encode, request, takes) if _is_large(request) else _encode(request, takes)
         key = self._options.api_key
-        response = await self._endpoint.request("POST", "/chat/completions", api_key=key, body=_to_bytes(body))
+        response = await self._endpoint.request("POST", "/chat/completions", api_key=key, body=body)
         if response.status == HTTPStatus.OK:
             return response
         try:
@@ -130,7 +129,33 @@ def _blames(failure: UpstreamError) -> bool:
     return "stream_options" in failure.message or "include_usage" in failure.message
 
 
-def _to_bytes(body: Mapping[str, Json]) -> bytes:
+def _is_large(request: ChatRequest) -> bool:
+    """Whether encoding would hold up the loop."""
+    size = 256 * len(request.tools)
+    for item in request.messages:
+        size += 64
+        for part in item.parts:
+            match part:
+                case Text(text=text) | Reasoning(text=text) | ToolOutput(text=text):
+                    size += 64 + len(text)
+                case ToolUse(arguments=arguments):
+                    size += 64 + len(arguments)
+                case Media(data=data, url=url):
+                    size += 64 + len(data) + len(url)
+                case _:
+                    size += 1024
+        if size > _LARGE:
+            return True
+    return False
+
+
+def _encode(request: ChatRequest, takes_stream_options: bool) -> bytes:
+    body = openai_chat.encode_request(request, stream=True)
+    if takes_stream_options:
+        options = body.get("stream_options")
+        body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+    else:
+        body.pop("stream_options", None)
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
@@ -177,13 +202,17 @@ async def _read(endpoint: Endpoint, response: aiohttp.ClientResponse) -> AsyncGe
 
 
 async def _first_words(pieces: AsyncIterator[bytes]) -> bytes:
-    """The body up to its first character that is not blank."""
-    head = b""
+    """The body from its first piece on that is not blank. Raises ``UpstreamError`` for blanks without end."""
+    blanks = 0
     async for piece in pieces:
-        head += piece
-        if head.strip():
+        if piece.strip():
+            return piece
+        blanks += len(piece)
+        if blanks > _MAX_BLANKS:
             break
-    return head
+    else:
+        return b""
+    raise too_large()
 
 
 async def _next(pieces: AsyncIterator[bytes], reader: _Reader) -> bytes:

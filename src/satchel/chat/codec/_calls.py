@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from satchel.chat.arguments import read_arguments, replayable
+from satchel.chat.arguments import is_one_object, read_arguments
 from satchel.chat.codec._common import Object, TextMender, extras, fresh_call_id
 from satchel.chat.events import Finish, ModelCall
 from satchel.chat.messages import Format, Json, ToolUse
@@ -23,6 +23,9 @@ _FINISHES: Mapping[str, Finish] = {
 }
 
 
+_MAX_LOOKED_AT = 256 * 1024
+
+
 @dataclass(slots=True)
 class Slot:
     """One call while it is being streamed. ``index`` is set with the first delta that went out."""
@@ -34,15 +37,23 @@ class Slot:
     extra: Object = field(default_factory=dict[str, Json])
     pieces: list[str] = field(default_factory=list[str])
     mender: TextMender = field(default_factory=TextMender)
+    size: int = 0
+    looked_at: int = 0
 
     @property
     def arguments(self) -> str:
         return "".join(self.pieces)
 
-    @property
     def is_whole(self) -> bool:
-        """Whether the arguments so far are a finished object."""
-        return bool(self.pieces) and replayable(self.arguments) == self.arguments
+        """Whether the arguments so far are a finished object.
+
+        Looks at a bounded number of characters over all times it is asked, and says no afterwards: a server may
+        make it ask for every fragment of a long call.
+        """
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return False
+        self.looked_at += self.size
+        return self.looked_at <= _MAX_LOOKED_AT and is_one_object(self.arguments)
 
 
 class CallSlots:
@@ -67,6 +78,7 @@ class CallSlots:
         piece = slot.mender.feed(arguments_text(arguments))
         if piece:
             slot.pieces.append(piece)
+            slot.size += len(piece)
         if not slot.name:
             return []
         if slot.index is None:

@@ -199,7 +199,7 @@ class StreamDecoder:
             return at_place if is_late_id else None
         if at_place is None or not name or not at_place.name:
             return at_place
-        if name != at_place.name or index is None or at_place.is_whole:
+        if name != at_place.name or index is None or at_place.is_whole():
             return None
         return at_place
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from satchel.errors import UpstreamError
-from satchel.gateway.body import json_response, read_object
+from satchel.gateway.body import json_response, read_body
 from satchel.gateway.failures import ErrorBody
 from satchel.gateway.openai_chat.translate import ChunkEncoder, CompletionEncoder, model_body, read_call
 from satchel.gateway.openai_chat.wire import ChatBody, CompletionBody, ModelBody, ModelListBody
@@ -31,7 +31,7 @@ router = APIRouter(tags=["OpenAI Chat Completions"], responses=_FAILURES)
 )
 async def chat_completions(request: Request, gateway: CurrentGateway) -> Response:
     """Answers a conversation, with skills where the request does not turn them off."""
-    call = read_call(await read_object(request, gateway.options.max_body_bytes))
+    call = await read_body(request, gateway.options.max_body_bytes, read_call)
     agent = call.turn.agent
     encoder = (
         ChunkEncoder(agent=agent, include_usage=call.include_usage)

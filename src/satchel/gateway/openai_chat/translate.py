@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from pydantic import ValidationError
 
@@ -26,7 +27,7 @@ from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.errors import RequestError, SatchelError
 from satchel.gateway.body import encode_json
 from satchel.gateway.failures import vendor_error
-from satchel.gateway.openai_chat.wire import ChatBody, ModelBody
+from satchel.gateway.openai_chat.wire import MAX_PARTS, ChatBody, ModelBody
 
 _OURS = frozenset({"skills", "skills_discovery", "multi_agent", "stream", "stream_options"})
 """Fields that end here: strict model servers refuse what they do not know, and how we stream is between us and them."""
@@ -48,6 +49,8 @@ def read_call(body: Mapping[str, Json]) -> ChatCall:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise _refused(_place(first["loc"]), f"{first['msg']}.") from None
+    for field in ("content", "tool_calls"):
+        _check_parts(known, field)
     if known.n is not None and known.n > 1:
         raise _refused("n", "Only one choice can be made: the rounds of a skill belong to one answer.")
     include_usage = (known.stream_options or {}).get("include_usage")
@@ -60,6 +63,15 @@ def read_call(body: Mapping[str, Json]) -> ChatCall:
         is_streamed=known.stream is True,
         include_usage=include_usage is True,
     )
+
+
+def _check_parts(known: ChatBody, field: str) -> None:
+    total = 0
+    for position, item in enumerate(known.messages):
+        parts: object = item.get(field)
+        total += len(cast("list[object]", parts)) if isinstance(parts, list) else 0
+        if total > MAX_PARTS:
+            raise _refused(f"messages[{position}].{field}", f"All messages together may hold {MAX_PARTS} items here.")
 
 
 def model_body(info: ModelInfo) -> ModelBody:

@@ -9,6 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+MAX_MESSAGES = 20_000
+MAX_PARTS = 20_000
+"""Most content parts, and most tool calls, of all messages together."""
+MAX_TOOLS = 1024
+
 SkillName = Annotated[str, StringConstraints(max_length=256)]
 
 
@@ -18,8 +23,8 @@ class ChatBody(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
     model: str | None = None
-    messages: list[dict[str, Any]] = Field(min_length=1)
-    tools: list[dict[str, Any]] | None = None
+    messages: list[dict[str, Any]] = Field(min_length=1, max_length=MAX_MESSAGES)
+    tools: list[dict[str, Any]] | None = Field(default=None, max_length=MAX_TOOLS)
     stream: bool | None = None
     stream_options: dict[str, Any] | None = Field(default=None, description='Of these, "include_usage" is read.')
     n: int | None = Field(default=None, ge=1)
