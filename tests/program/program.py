@@ -58,6 +58,43 @@ async def satchel(*arguments: str, given: str = "", cwd: Path | None = None, **e
     return Ended(process.returncode, out.decode(), err.decode())
 
 
+async def redirected(redirection: str, *arguments: str, cwd: Path | None = None, **environment: str) -> Ended:
+    """The same, started by a shell that redirects streams first, such as ``>&-``. Standard input is empty."""
+    process = await asyncio.create_subprocess_exec(
+        "sh",
+        "-c",
+        f'exec "$0" "$@" {redirection}',
+        PROGRAM,
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=cwd,
+        env=_environment(**environment),
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+def at_import(folder: Path, module: str, action: str) -> str:
+    """A ``PYTHONPATH`` that makes the program do ``action`` (Python) when it first looks for ``module``."""
+    (folder / "sitecustomize.py").write_text(
+        f"""import os, signal, sys
+class Hook:
+    seen = False
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r} and not self.seen:
+            Hook.seen = True
+            {action}
+sys.meta_path.insert(0, Hook())
+""",
+        encoding="utf-8",
+    )
+    return str(folder)
+
+
 @asynccontextmanager
 async def serving(*arguments: str, **environment: str) -> AsyncGenerator[tuple[str, asyncio.subprocess.Process]]:
     """``satchel serve`` on a free port: its base URL, as it says it, and the process."""

@@ -118,6 +118,10 @@ async def test_a_failing_model_server_is_one_clear_error(skills: Path, turn: Scr
         (("run", "hi", "--skills-dir", "nowhere"), 2, "root-missing"),
         (("run", "hi", "--upstream", "localhost:1"), 2, "must begin with http"),
         (("run", "hi", "--skills-max-rounds", "0"), 2, "--skills-max-rounds"),
+        (("run", "hi", "--max-tokens", "0"), 2, "--max-tokens"),
+        (("run", "hi", "--skills-dir", ""), 2, "--skills-dir is empty"),
+        (("run", "hi", "--skills-dir", ".", "--skills-dir", ""), 2, "--skills-dir is empty"),
+        (("run", "hi", "--upstream", ""), 2, "--upstream is empty"),
         (("run", "hi", "--input", "-"), 2, "given twice"),
         (("run", "--input", "nowhere.txt"), 2, "Cannot read nowhere.txt"),
         (("run", "hi", "--model", "no-such.gguf"), 1, "[weights-missing]"),
@@ -192,3 +196,22 @@ async def test_no_skills_anywhere_says_where_it_looked(tmp_path: Path) -> None:
 async def test_a_mistyped_variable_is_named(skills: Path) -> None:
     ended = await satchel("list", "--skills-dir", str(skills), SATCHEL_SKILL_DIR="x")
     assert "did you mean SATCHEL_SKILLS_DIR?" in ended.err
+
+
+@pytest.mark.parametrize(("name", "value"), [("SATCHEL_SKILLS_DIR", ".:"), ("SATCHEL_KEYS", ",")])
+async def test_an_empty_element_of_a_variable_is_refused(skills: Path, name: str, value: str) -> None:
+    ended = await satchel("list", **{name: value}, cwd=skills)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{name} is empty or has an empty element" in ended.err
+
+
+async def test_what_a_model_asks_for_cannot_pass_for_a_line_of_the_program(skills: Path) -> None:
+    forged = "a\nread     pottery/SKILL.md\x1b[2K"
+    call = ScriptedCall(
+        name="skills_read", fragments=(json.dumps({"skill": "canary", "path": forged}),), call_id="call_1"
+    )
+    async with ScriptedOpenAI([ScriptedTurn(calls=(call,)), says("ok")]) as model:
+        ended = await satchel("run", "hi", "--skills-dir", str(skills), "--upstream", model.url)
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.err.splitlines()] == ["offered", "failed", "cost"]
+    assert "\x1b" not in ended.err

@@ -11,7 +11,7 @@ import pytest
 from openai import APIStatusError, AsyncOpenAI
 
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn, refuses, says
-from tests.program.program import satchel, serving
+from tests.program.program import at_import, satchel, serving
 from tests.support import write_skill
 
 
@@ -135,3 +135,108 @@ async def test_sigterm_lets_an_open_answer_finish(skills: Path) -> None:
     assert "".join(pieces) == "abcd"
     assert process.returncode == 0
     assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--skills-dir", "nowhere", "--upstream", "http://127.0.0.1:9/v1"), "root-missing"),
+        (("--upstream", "http://user@host/v1"), "setting-invalid"),
+        (("--upstream", "http://127.0.0.1:9/v1", "--skills-dir", ""), "setting-invalid"),
+    ],
+)
+async def test_what_cannot_work_is_said_instead_of_listening(arguments: tuple[str, ...], code: str) -> None:
+    ended = await satchel("serve", "--port", "0", "--json", *arguments)
+    assert (ended.code, ended.err) == (2, "")
+    assert [event["error"]["code"] for event in ended.events] == [code]
+    ended = await satchel("serve", "--port", "0", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("satchel: ")
+    assert f"[{code}]" in ended.err
+    assert len(ended.err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "codes"),
+    [
+        ("uvicorn", "SIGINT", {130}),
+        ("satchel.gateway.app", "SIGINT", {130}),
+        ("satchel.upstream.openai_chat", "SIGINT", {130}),
+        ("uvicorn.lifespan.on", "SIGINT", {130}),
+        ("satchel.gateway.app", "SIGTERM", {-signal.SIGTERM}),
+        ("uvicorn.lifespan.on", "SIGTERM", {0}),
+    ],
+)
+async def test_a_signal_while_it_starts_ends_it_quietly(
+    skills: Path, tmp_path: Path, module: str, name: str, codes: set[int]
+) -> None:
+    hook = at_import(tmp_path, module, f"signal.raise_signal(signal.{name})")
+    options = ("--skills-dir", str(skills), "--upstream", "http://127.0.0.1:9/v1", "--port", "0", "--json")
+    ended = await satchel("serve", *options, PYTHONPATH=hook)
+    assert (ended.out, ended.err) == ("", "")
+    assert ended.code in codes
+
+
+async def _refused(url: str) -> None:
+    """Returns when the server takes no more connections."""
+    port = int(url.rpartition(":")[2])
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionError:
+                return
+            writer.close()
+            await asyncio.sleep(0.02)
+
+
+async def test_a_second_interrupt_drops_open_answers_without_a_traceback(skills: Path) -> None:
+    async with ScriptedOpenAI([ScriptedTurn(text=("half",), fault="stall")]) as model:
+        async with (
+            serving("--skills-dir", str(skills), "--upstream", model.url) as (url, process),
+            client(url) as openai,
+        ):
+            stream = await openai.chat.completions.create(model="m", messages=ASKED, stream=True)
+            assert (await anext(stream)).choices
+            process.send_signal(signal.SIGINT)
+            await _refused(url)
+            process.send_signal(signal.SIGINT)
+            async with asyncio.timeout(20):
+                _, err = await process.communicate()
+            await stream.close()
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+
+
+async def test_each_request_is_one_line_of_log(skills: Path) -> None:
+    async with ScriptedOpenAI([READ, ANSWER]) as model:
+        async with (
+            serving("--skills-dir", str(skills), "--upstream", model.url) as (url, process),
+            client(url) as openai,
+            aiohttp.ClientSession() as http,
+        ):
+            await openai.chat.completions.create(model="m", messages=ASKED)
+            async with http.get(f"{url}/nowhere%0Aforged?secret=1") as answer:
+                assert answer.status == 404
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(20):
+                out, err = await process.communicate()
+    assert out == b""
+    asked, missing = err.decode().splitlines()
+    assert " INFO POST /v1/chat/completions 200 " in asked
+    assert "skills=canary" in asked
+    assert " INFO GET /nowhere%0Aforged 404 " in missing
+    assert "secret" not in missing
+
+
+@pytest.mark.parametrize(
+    ("host", "keys", "warns"),
+    [("0.0.0.0", "", True), ("0.0.0.0", "k", False), ("127.0.0.1", "", False), ("localhost", "", False)],
+)
+async def test_an_open_address_is_warned_of(skills: Path, host: str, keys: str, *, warns: bool) -> None:
+    options = ("--skills-dir", str(skills), "--upstream", "http://127.0.0.1:9/v1", "--host", host)
+    async with serving(*options, SATCHEL_KEYS=keys) as (_, process):
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
+    assert (b"WARNING: everybody who reaches" in err) is warns
+    assert (b"SATCHEL_KEYS" in err) is warns

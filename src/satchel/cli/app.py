@@ -14,7 +14,8 @@ import cyclopts
 from cyclopts import App
 
 from satchel import __version__
-from satchel.cli.console import missing_package, print_error
+from satchel.cli.console import line, missing_package, print_error, say, wants_json
+from satchel.cli.streams import OutputError
 from satchel.errors import SatchelError, SetupError
 
 app = App(
@@ -72,7 +73,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def call(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. ``SATCHEL_DEBUG=1`` lets tracebacks through."""
-    wants_json = "--json" in arguments
+    try:
+        code = _call(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone (``satchel list | head``): there is nothing to say.
+        _drop_output()
+        return 1
+    except OutputError as error:
+        say(f"satchel: standard output cannot be written: {error.strerror}.")
+        _drop_output()
+        return 1
+    return code
+
+
+def _drop_output() -> None:
+    """Nothing that is still buffered may be flushed at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _call(arguments: Sequence[str]) -> int:
+    as_json = wants_json(arguments)
     debug = os.environ.get("SATCHEL_DEBUG", "0") not in {"", "0"}
     try:
         if not arguments:
@@ -81,37 +102,28 @@ def call(arguments: Sequence[str]) -> int:
         result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         if asyncio.iscoroutine(result):
             result = asyncio.run(result)
-        sys.stdout.flush()
     except cyclopts.CycloptsError as error:
-        print_error(
-            SetupError("setting-invalid", _one_line(str(error)), hint="satchel --help shows the commands."),
-            wants_json=wants_json,
-        )
+        hint = "satchel --help shows the commands."
+        if arguments[0].startswith("-"):
+            hint = "Options come after the command: satchel list --json. " + hint
+        print_error(SetupError("setting-invalid", line(str(error)), hint=hint), wants_json=as_json)
         return 2
     except SatchelError as error:
         if debug:
             raise
-        print_error(error, wants_json=wants_json)
+        print_error(error, wants_json=as_json)
         return 2 if isinstance(error, SetupError) else 1
     except ImportError as error:
         # A command that cannot be imported arrives wrapped; what is missing stands in its cause.
         missing = error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else error
         if debug or not isinstance(missing, ModuleNotFoundError) or _is_ours(missing):
             raise
-        print_error(missing_package(missing), wants_json=wants_json)
+        print_error(missing_package(missing), wants_json=as_json)
         return 2
     except (KeyboardInterrupt, asyncio.CancelledError):
         return 130
-    except BrokenPipeError:
-        # The reader has gone (``satchel list | head``): nothing to say, and nothing may be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     return result if isinstance(result, int) else 0
 
 
 def _is_ours(error: ModuleNotFoundError) -> bool:
     return (error.name or "").split(".")[0] == "satchel"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

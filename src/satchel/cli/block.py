@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from satchel.cli.console import print_json, printable, say
+from satchel.cli.console import line, print_json, printable, say
 from satchel.cli.options import Json, SkillOptions, settings_from
 from satchel.context.block import BlockOptions, plan
 from satchel.wiring.sources import open_library
@@ -50,7 +50,7 @@ def block(
         sys.stdout.write((printable(made.text) if sys.stdout.isatty() else made.text) + "\n")
         sys.stdout.flush()
     for entry in made.entries:
-        say(f"{entry.tokens:>6} tokens  {printable(entry.name)}{'  (shortened)' if entry.shortened else ''}")
+        say(f"{entry.tokens:>6} tokens  {line(entry.name)}{'  (shortened)' if entry.shortened else ''}")
     say(f"{made.tokens:>6} tokens  together, estimated at four bytes each")
     if made.omitted:
         say(f"{made.omitted} more did not fit.")

@@ -9,13 +9,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from satchel.cli.console import print_diagnostics, print_json, printable, say
+from satchel.cli.console import line, print_diagnostics, print_json, printable, say
 from satchel.cli.options import Json
 from satchel.errors import SetupError
 from satchel.library.checking import CheckReport, SkillCheck, find_dialect, find_targets
 from satchel.library.checking import check as check_skills
 from satchel.library.fixing import plan_fixes
 from satchel.skills.files import is_manifest
+from satchel.wiring.sources import working_directory
 
 _WIDTH = 80
 _WORDS = {"loads": "loads", "loads-with-warnings": "loads with warnings", "refused": "refused"}
@@ -65,6 +66,8 @@ def check(
 
 def _require_directory(path: str) -> None:
     folder = os.path.dirname(path) or "." if is_manifest(os.path.basename(path)) else path  # noqa: PTH119, PTH120
+    if not os.path.isabs(folder):  # noqa: PTH117
+        working_directory()
     if not os.path.isdir(folder):  # noqa: PTH112
         raise SetupError("root-missing", f"There is no directory {path}.", data={"path": path})
 
@@ -74,7 +77,7 @@ def _fix(path: str, dialect: str, *, dry_run: bool) -> None:
         say(printable(fix.diff().replace("\r\n", "\n")).rstrip("\n"))
         if not dry_run:
             fix.write()
-            say(f"Repaired {printable(fix.path)}.")
+            say(f"Repaired {line(fix.path)}.")
 
 
 def _merged(reports: list[CheckReport]) -> CheckReport:
@@ -86,12 +89,14 @@ def _merged(reports: list[CheckReport]) -> CheckReport:
 
 def _show(skill: SkillCheck, *, strict: bool) -> None:
     verdict = "fails" if not skill.passes(strict=strict) else ("loads, with findings" if skill.diagnostics else "ok")
-    lines = [f"{skill.path}: {verdict}"]
+    lines = [line(f"{skill.path}: {verdict}")]
     width = max((len(name) for name in skill.targets), default=0)
     for name, target in skill.targets.items():
         lines.append(f"  {name:<{width}}  {_WORDS[target.status]}")
         for note in target.notes:
-            lines += textwrap.wrap(note, _WIDTH, initial_indent=" " * (width + 6), subsequent_indent=" " * (width + 8))
-    sys.stdout.write(printable("\n".join(lines)) + "\n")
+            lines += textwrap.wrap(
+                line(note), _WIDTH, initial_indent=" " * (width + 6), subsequent_indent=" " * (width + 8)
+            )
+    sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
     print_diagnostics(skill.diagnostics)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Mapping, Sequence
 
 from satchel.errors import SatchelError, SetupError
 from satchel.skills.model import Diagnostic
+from satchel.skills.oneline import one_line
 
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(_writable(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+    sys.stdout.write(_json_text(value, indent=2) + "\n")
 
 
 def print_line_json(value: Mapping[str, object]) -> None:
     """One JSON object on one line of stdout, at once."""
-    sys.stdout.write(_writable(json.dumps(value, ensure_ascii=False)) + "\n")
+    sys.stdout.write(_json_text(value) + "\n")
     sys.stdout.flush()
+
+
+def _json_text(value: object, indent: int | None = None) -> str:
+    text = _writable(json.dumps(value, ensure_ascii=False, indent=indent))
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(json.loads(text), indent=indent)
+    return text
 
 
 def _writable(text: str) -> str:
@@ -37,9 +48,14 @@ def print_error(error: SatchelError, *, wants_json: bool) -> None:
     if wants_json:
         print_line_json({"error": error.to_dict()})
         return
-    say(f"satchel: {printable(error.message)} [{error.code}]")
+    say(f"satchel: {line(error.message)} [{error.code}]")
     if error.hint:
-        say(f"  hint: {printable(error.hint)}")
+        say(f"  hint: {line(error.hint)}")
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line that may be wrong asks for JSON. After ``--`` everything is a value."""
+    return "--json" in itertools.takewhile(lambda argument: argument != "--", arguments)
 
 
 def missing_package(error: ModuleNotFoundError) -> SetupError:
@@ -53,17 +69,22 @@ def missing_package(error: ModuleNotFoundError) -> SetupError:
 
 
 def printable(text: str) -> str:
-    """The text without control characters: a skill's words must not drive a terminal."""
+    """A body without control characters: a skill's words must not drive a terminal. For one field: ``line``."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def line(text: str) -> str:
+    """A name, a path or a sentence as one visible line: a skill's words must not pass for lines of the program."""
+    return one_line(_writable(text))
 
 
 def print_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     """Findings for people, one a line, each with its hint below."""
     for item in diagnostics:
         where = f"{item.path}:{item.line}" if item.line else item.path
-        say(f"{item.severity}: {printable(where)}: {printable(item.message)} [{item.rule}]")
+        say(f"{item.severity}: {line(where)}: {line(item.message)} [{item.rule}]")
         if item.hint:
-            say(f"  hint: {printable(item.hint)}")
+            say(f"  hint: {line(item.hint)}")
 
 
 def bytes_text(size: int) -> str:

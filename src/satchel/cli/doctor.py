@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import shutil
 import sys
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Literal
 
 from satchel import __version__
-from satchel.cli.console import print_json, printable, say
+from satchel.cli.console import line, print_json, say
 from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
 from satchel.errors import SatchelError
 from satchel.settings import Settings
@@ -35,9 +37,7 @@ class Finding:
     hint: str = ""
 
 
-async def doctor(
-    *, skills: SkillOptions = SkillOptions(), options: ModelOptions = ModelOptions(), json: Json = False
-) -> int:
+def doctor(*, skills: SkillOptions = SkillOptions(), options: ModelOptions = ModelOptions(), json: Json = False) -> int:
     """Say what this machine has, what is missing and how to get it. Exits 1 when something is wrong."""
     settings = settings_from(skills, options)
     findings = [
@@ -46,7 +46,7 @@ async def doctor(
         ),
         *(_extra(name, packages) for name, packages in _EXTRAS.items()),
         _skills(settings),
-        _weights(settings) if settings.upstream is None else await _upstream(settings),
+        _weights(settings) if settings.upstream is None else asyncio.run(_upstream(settings)),
         _sandbox(),
         *(
             Finding(what="setting", status="ok", detail=f"{key} comes from {origin}")
@@ -59,9 +59,9 @@ async def doctor(
         print_json({"ok": not is_wrong, "findings": [asdict(item) for item in findings]})
         return 1 if is_wrong else 0
     for item in findings:
-        sys.stdout.write(f"{item.status:<8} {item.what:<10} {printable(item.detail)}\n")
+        sys.stdout.write(f"{item.status:<8} {item.what:<10} {line(item.detail)}\n")
         if item.hint:
-            sys.stdout.write(f"{'':<19} {printable(item.hint)}\n")
+            sys.stdout.write(f"{'':<19} {line(item.hint)}\n")
     say("Something is wrong." if is_wrong else "Nothing is wrong.")
     return 1 if is_wrong else 0
 
@@ -108,13 +108,11 @@ def _weights(settings: Settings) -> Finding:
 
 
 async def _upstream(settings: Settings) -> Finding:
-    models = open_models(settings)
     try:
-        offered = [info.id for info in await models.models()]
+        async with aclosing(open_models(settings)) as models:
+            offered = [info.id for info in await models.models()]
     except SatchelError as error:
         return Finding(what="upstream", status="failed", detail=error.message, hint=error.hint)
-    finally:
-        await models.aclose()
     return Finding(what="upstream", status="ok", detail=f"offers {', '.join(offered[:10]) or 'no models'}")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from satchel.cli.console import bytes_text, print_json, printable
+from satchel.cli.console import bytes_text, line, print_json
 from satchel.cli.options import Json, SkillOptions, settings_from
 from satchel.cli.views import file_view
 from satchel.wiring.sources import open_library
@@ -27,8 +27,9 @@ def files(
             {"name": loaded.name, "dir": loaded.skill.location, "files": [file_view(file) for file in loaded.files]}
         )
         return 0
-    width = max((len(file.path) for file in loaded.files), default=0)
-    for file in loaded.files:
+    shown = [line(file.path) for file in loaded.files]
+    width = max(map(len, shown), default=0)
+    for path, file in zip(shown, loaded.files, strict=True):
         form = "" if file.is_text else "  binary"
-        sys.stdout.write(f"{printable(file.path):<{width}}  {file.kind:<9}  {bytes_text(file.bytes)}{form}\n")
+        sys.stdout.write(f"{path:<{width}}  {file.kind:<9}  {bytes_text(file.bytes)}{form}\n")
     return 0

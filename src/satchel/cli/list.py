@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from satchel.cli.console import print_diagnostics, print_json, printable, say
+from satchel.cli.console import line, print_diagnostics, print_json, say
 from satchel.cli.options import Json, SkillOptions, settings_from
 from satchel.cli.views import skill_view
 from satchel.errors import SkillError
@@ -30,15 +30,16 @@ def list_skills(*, skills: SkillOptions = SkillOptions(), json: Json = False) ->
             }
         )
         return 0
-    width = max((len(item.name) for item in loaded), default=0)
-    for item in loaded:
-        sys.stdout.write(f"{item.name:<{width}}  {printable(item.skill.summary)}\n")
+    names = [line(item.name) for item in loaded]
+    width = max(map(len, names), default=0)
+    for name, item in zip(names, loaded, strict=True):
+        sys.stdout.write(f"{name:<{width}}  {line(item.skill.summary)}\n")
     print_diagnostics(diagnostics)
     if not loaded:
         searched = roots(settings)
         say("No skills found." if searched else "No skills found: there is no directory to look in.")
         for root in searched:
-            say(f"  looked in {root}")
+            say(f"  looked in {line(root)}")
         say("  hint: name a directory with --skills-dir DIR; each skill is a folder with a SKILL.md.")
     return 0
 

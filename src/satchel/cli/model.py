@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from satchel.cli.console import bytes_text, print_json, say
+from satchel.cli.console import bytes_text, line, print_json, say
 from satchel.cli.options import Json
 from satchel.cli.progress import DownloadProgress
 from satchel.settings import Settings, load
@@ -29,10 +29,10 @@ def status(*, model: Which = None, json: Json = False) -> int:
     if json:
         print_json(found)
     elif found["present"]:
-        sys.stdout.write(f"{found['path']}\n")
-        say(f"{found['name']}, {bytes_text(int(str(found['bytes'])))}")
+        sys.stdout.write(f"{line(str(found['path']))}\n")
+        say(f"{line(str(found['name']))}, {bytes_text(int(str(found['bytes'])))}")
     else:
-        say(f"{found['name']} is not here; it would lie at {found['path']}")
+        say(line(f"{found['name']} is not here; it would lie at {found['path']}"))
         say("  hint: satchel model fetch")
     return 0 if found["present"] else 1
 
@@ -47,7 +47,7 @@ async def fetch(*, model: Which = None, json: Json = False) -> int:
     if json:
         print_json(weights_status(settings))
     else:
-        sys.stdout.write(f"{path}\n")
+        sys.stdout.write(f"{line(path)}\n")
     return 0
 
 
@@ -58,5 +58,5 @@ def verify(*, model: Which = None, json: Json = False) -> int:
     if json:
         print_json(verified)
     else:
-        sys.stdout.write(f"{verified['path']}: {verified['verdict']}\n")
+        sys.stdout.write(line(f"{verified['path']}: {verified['verdict']}") + "\n")
     return 0

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from satchel.cli.console import print_json, say
+from satchel.cli.console import line, print_json, say
 from satchel.cli.options import Json
 from satchel.errors import SetupError
 from satchel.skills.model import MANIFEST
@@ -69,6 +69,6 @@ def new(
     if json:
         print_json({"name": name, "dir": str(place), "files": [MANIFEST]})
         return 0
-    sys.stdout.write(f"{place / MANIFEST}\n")
-    say(f"Write the description and the steps, then: satchel check {place} --strict")
+    sys.stdout.write(line(str(place / MANIFEST)) + "\n")
+    say(f"Write the description and the steps, then: satchel check {line(str(place))} --strict")
     return 0

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from satchel.cli.console import say
+from satchel.cli.console import line, say
 from satchel.settings import Settings, load
 
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON on stdout.")]
@@ -81,5 +81,5 @@ def settings_from(*groups: SkillOptions | ModelOptions, **flags: object) -> Sett
         merged |= group.flags()
     settings = load(merged)
     for name, near in settings.unknown_variables.items():
-        say(f"note: {name} means nothing here" + (f"; did you mean {near}?" if near else "."))
+        say(f"note: {line(name)} means nothing here" + (f"; did you mean {near}?" if near else "."))
     return settings

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from satchel.cli.console import print_diagnostics, print_json, printable, say
+from satchel.cli.console import line, print_diagnostics, print_json, printable, say
 from satchel.cli.options import Json, SkillOptions, settings_from
 from satchel.errors import SetupError
 from satchel.skills.dialects import DIALECTS
@@ -69,7 +69,7 @@ def render(
     sys.stdout.flush()
     print_diagnostics(rendered.diagnostics)
     if rendered.unused_arguments:
-        say(f"note: the text has no place for {printable(', '.join(rendered.unused_arguments))}")
+        say(f"note: the text has no place for {line(', '.join(rendered.unused_arguments))}")
     return 0
 
 

@@ -9,10 +9,11 @@ import time
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from satchel.chat.messages import message
 from satchel.chat.request import ChatRequest
-from satchel.cli.console import bytes_text, print_line_json, printable, say
+from satchel.cli.console import bytes_text, line, print_line_json, printable, say
 from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
 from satchel.engine.events import (
@@ -45,7 +46,9 @@ async def run(
         str | None,
         Parameter(name="--input", allow_leading_hyphen=True, help="Read the question from a file, or - for stdin."),
     ] = None,
-    max_tokens: Annotated[int | None, Parameter(name="--max-tokens", help="Bound on the tokens of the answer.")] = None,
+    max_tokens: Annotated[
+        int | None, Parameter(name="--max-tokens", validator=Number(gte=1), help="Bound on the tokens of the answer.")
+    ] = None,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
     json: Json = False,
@@ -99,7 +102,7 @@ def _read(source: str) -> str:
             return file.read()
     except OSError as error:
         raise SetupError(
-            "setting-invalid", f"Cannot read {source}: {error.strerror}.", hint="Check --input."
+            "setting-invalid", f"Cannot read {source}: {error.strerror or error}.", hint="Check --input."
         ) from error
     except UnicodeDecodeError as error:
         raise SetupError(
@@ -149,7 +152,7 @@ class _TerminalView:
             # Both streams share the screen here; stdout itself carries nothing but the answer.
             say()
         self._in_answer = False
-        say(f"{label:<8} {printable(text)}")
+        say(f"{label:<8} {line(text)}")
 
     def _start(self, event: TurnStarted) -> None:
         if not self._settings.skills.enabled:

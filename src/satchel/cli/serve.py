@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import sys
+from ipaddress import ip_address
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
-from satchel.cli.console import print_line_json, say
+from satchel.cli.console import line, print_line_json, say
 from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
 from satchel.settings import Settings
@@ -26,6 +31,7 @@ async def serve(
 
     SATCHEL_KEYS (comma-separated) makes clients send one of these as their API key.
     SATCHEL_UPSTREAM_KEY is sent to the upstream. Ctrl-C or SIGTERM lets open answers finish.
+    Skills are read at the start: restart to see new skills. Each request is one line of log on stderr.
     """
     settings = settings_from(skills, options, host=host, port=port)
     if settings.upstream is None:
@@ -34,24 +40,40 @@ async def serve(
         progress.finish()
 
     def started(url: str) -> None:
+        if not settings.server.keys and not _is_loopback(url):
+            say(f"WARNING: everybody who reaches {url} may use its model and its skills: it asks for no key.")
+            say("  hint: set SATCHEL_KEYS to the keys that clients must send, or leave --host out.")
         if json:
             print_line_json({"event": "listening", "url": url})
         else:
             _greet(url, settings)
 
-    await serve_gateway(settings, started)
-    return 0
+    _log_to_stderr()
+    return 130 if await serve_gateway(settings, started) else 0
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    # A second Ctrl-C ends open answers at once, which is no failure.
+    handler.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)))
+    logging.getLogger().addHandler(handler)
+    logging.getLogger("satchel.gateway").setLevel(logging.INFO)
+
+
+def _is_loopback(url: str) -> bool:
+    return ip_address(urlsplit(url).hostname or "").is_loopback
 
 
 def _greet(url: str, settings: Settings) -> None:
     say(f"listening  {url}")
-    say(f"model      {settings.upstream.url if settings.upstream else 'embedded, on this machine'}")
+    say(f"model      {line(settings.upstream.url) if settings.upstream else 'embedded, on this machine'}")
     say(f"skills     {url}/v1/skills" if settings.skills.enabled else "skills     off")
     if not settings.server.keys:
         say("clients    need no key (set SATCHEL_KEYS to ask for one)")
     say(f"try        curl {url}/v1/chat/completions -H 'content-type: application/json' \\")
     say(
         '             -d \'{"model": "'
-        + (settings.model or "default")
+        + line(settings.model or "default")
         + '", "messages": [{"role": "user", "content": "..."}]}\''
     )

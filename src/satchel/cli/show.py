@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from satchel.cli.console import bytes_text, print_diagnostics, print_json, printable, say
+from satchel.cli.console import bytes_text, line, print_diagnostics, print_json, printable, say
 from satchel.cli.options import Json, SkillOptions, settings_from
 from satchel.cli.views import cost_tokens, full_view
 from satchel.wiring.sources import open_library
@@ -40,10 +40,10 @@ def show(
     }
     for label, value in facts.items():
         if value:
-            say(f"{label:<12} {printable(value)}")
+            say(f"{label:<12} {line(value)}")
     for file in loaded.files:
         form = "" if file.is_text else ", binary"
-        say(f"{'file':<12} {printable(file.path)}  ({file.kind}, {bytes_text(file.bytes)}{form})")
+        say(f"{'file':<12} {line(file.path)}  ({file.kind}, {bytes_text(file.bytes)}{form})")
     print_diagnostics(skill.diagnostics)
     say()
     sys.stdout.write(printable(loaded.body) if sys.stdout.isatty() else loaded.body)

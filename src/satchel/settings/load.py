@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
@@ -185,13 +185,20 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
         origin, value = row.flag, given
     elif environ.get(row.variable, "") != "":
         origin, raw = row.variable, environ[row.variable]
-        value = [part for part in raw.split(row.separator) if part] if row.separator else raw
+        value = raw.split(row.separator) if row.separator else raw
         if row.inverted:
             value = raw != "0"
     else:
         return row.default, "default"
     if row.inverted:
         return not value, origin
+    if _has_blank(value):
+        raise SetupError(
+            "setting-invalid",
+            f"{origin} is empty or has an empty element.",
+            hint="Leave it out, or give it a value.",
+            data={"key": row.key},
+        )
     try:
         return TypeAdapter[object](row.type).validate_python(value), origin
     except ValidationError as error:
@@ -203,6 +210,11 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
             f"{origin}{shown} cannot be used: {reason[:1].lower()}{reason[1:]}.",
             data={"key": row.key},
         ) from None
+
+
+def _has_blank(value: object) -> bool:
+    parts = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(part, str) and not part.strip() for part in parts)
 
 
 def _record(kind: type[Record], prefix: str, values: Mapping[str, object]) -> Record:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from types import SimpleNamespace
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 
 _PIECE_BYTES = 16 * 1024
-_KEEP_ALIVE_S = 3.0  # shorter than any server's own limit: a request never meets a connection about to close
+_KEEP_ALIVE_S = 3.0  # shorter than what servers allow, so that few requests meet a connection about to close
 
 
 class SseParser:
@@ -134,6 +135,12 @@ def _coding(response: aiohttp.ClientResponse) -> str:
     return "" if coding == "identity" else coding
 
 
+async def _note_reuse(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
+    del session, params
+    if context.trace_request_ctx is not None:
+        context.trace_request_ctx["is_reused"] = True
+
+
 class Endpoint:
     """A model server's address and the one session that speaks to it, made in the running loop when first used.
 
@@ -174,7 +181,7 @@ class Endpoint:
             headers["Content-Type"] = "application/json"
         url = f"{self.shown}{path}{self._query}"
         with self.explained():
-            response = await self._open().request(method, url, data=body, headers=headers, allow_redirects=False)
+            response = await self._ask(method, url, body, headers)
         if response.status == HTTPStatus.OK and _coding(response):
             response.close()
             raise UpstreamError(
@@ -183,6 +190,21 @@ class Endpoint:
                 hint="Turn compression off there, or in the proxy before it.",
             )
         return response
+
+    async def _ask(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        seen: dict[str, bool] = {}
+        try:
+            return await self._open().request(
+                method, url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=seen
+            )
+        except (aiohttp.ServerDisconnectedError, ConnectionResetError):
+            if not seen.get("is_reused"):
+                raise
+        # The server had given up a connection that lay idle, just as the request went out on it: none of it was taken.
+        fresh = {**headers, "Connection": "close"}
+        return await self._open().request(method, url, data=body, headers=fresh, allow_redirects=False)
 
     async def pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         """The body as it comes, read only when asked for. Raises ``UpstreamError``, also beyond the bound."""
@@ -258,9 +280,15 @@ class Endpoint:
                 sock_read=self._options.silence_s,
             )
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S)
+            trace = aiohttp.TraceConfig()
+            trace.on_connection_reuseconn.append(_note_reuse)
             # A few compressed bytes could hold an answer beyond every bound, so none is unpacked.
             self._session = aiohttp.ClientSession(
-                timeout=timeout, connector=connector, trust_env=False, auto_decompress=False
+                timeout=timeout,
+                connector=connector,
+                trust_env=False,
+                auto_decompress=False,
+                trace_configs=[trace],
             )
         return self._session
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from types import ModuleType
 
 from satchel.errors import SetupError
 from satchel.ports.models import EmbeddedOptions, ModelClient
@@ -38,30 +39,20 @@ def open_models(settings: Settings) -> ModelClient:
 
 async def ensure_weights(settings: Settings, progress: FetchProgress) -> str:
     """The path of the embedded model's weights, fetched when missing. Raises ``WeightsError``."""
-    try:
-        from satchel.sandbox.unconfined import UnconfinedExecutor
-        from satchel.upstream.embedded import weights
-    except ModuleNotFoundError as error:
-        raise _extra_missing("embedded", error) from error
+    from satchel.sandbox.unconfined import UnconfinedExecutor
+
     options = embedded_options(settings)
-    found = weights.locate(options, os.environ)
-    if found is None:
-        found = await weights.fetch(options, UnconfinedExecutor(), progress, environ=os.environ)
-    return str(found)
+    return str(await _weights().fetch(options, UnconfinedExecutor(), progress, environ=os.environ))
 
 
 def weights_status(settings: Settings) -> dict[str, object]:
     """``{"name","path","present","bytes","sha256"}`` of the embedded model's weights; reads no more than it must."""
-    from satchel.upstream.embedded import weights
-
-    return weights.status(embedded_options(settings), os.environ)
+    return _weights().status(embedded_options(settings), os.environ)
 
 
 def verify_weights(settings: Settings) -> dict[str, object]:
     """Reads the whole file: ``{"path","sha256","verdict"}``. Raises ``WeightsError`` when it is missing or damaged."""
-    from satchel.upstream.embedded import weights
-
-    return weights.verify(embedded_options(settings), os.environ)
+    return _weights().verify(embedded_options(settings), os.environ)
 
 
 async def default_model(settings: Settings, models: ModelClient) -> str:
@@ -73,6 +64,14 @@ async def default_model(settings: Settings, models: ModelClient) -> str:
         return offered[0]
     shown = ", ".join(offered[:10]) or "none"
     raise SetupError("setting-invalid", f"Name a model: the server offers {shown}.", hint="--model NAME")
+
+
+def _weights() -> ModuleType:
+    try:
+        from satchel.upstream.embedded import weights
+    except ModuleNotFoundError as error:
+        raise _extra_missing("embedded", error) from error
+    return weights
 
 
 def _extra_missing(extra: str, error: ModuleNotFoundError) -> SetupError:

@@ -2,38 +2,80 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from types import FrameType
 
 from satchel.errors import SetupError
 from satchel.settings import Settings
 from satchel.wiring.runtime import open_runtime
 
 
-async def serve(settings: Settings, started: Callable[[str], None]) -> None:
-    """Serves until SIGINT or SIGTERM, then lets open answers finish. ``started`` gets the base URL once it listens.
+async def serve(settings: Settings, started: Callable[[str], None]) -> bool:
+    """Serves until SIGINT or SIGTERM, then lets open answers finish. True when it was SIGINT.
 
-    Raises ``SetupError`` port-in-use before anything has started.
+    ``started`` gets the base URL once requests are answered. Raises ``SetupError`` before that for settings that cannot
+    work, port-in-use before anything has started.
     """
     import uvicorn
 
     from satchel.gateway.app import create_app
+    from satchel.gateway.protocol import BoundedHttpProtocol
+
+    class _Server(uvicorn.Server):
+        is_interrupted = False
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            # An interrupt from before the server took the signals over ends it here.
+            await asyncio.sleep(0)
+            await super().startup(sockets)
+            if not self.should_exit:
+                started(f"http://{shown}:{port}")
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets)
+            if self.force_exit:
+                # uvicorn would leave the app's lifespan to be cancelled, and log that as a failure.
+                await self.lifespan.shutdown()
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            self.is_interrupted |= sig == signal.SIGINT
+            super().handle_exit(sig, frame)
+
+        @contextmanager
+        def capture_signals(self) -> Generator[None]:
+            # uvicorn would raise the signal again at the end; an orderly end is not a death by signal.
+            before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
     listener = _listen(settings.server.host, settings.server.port)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    app = create_app(lambda: open_runtime(settings), settings.server)
-    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30)
-    server = uvicorn.Server(config)
-    # uvicorn drains on SIGTERM and then raises the signal again; an orderly end is not a death by signal.
-    before = signal.signal(signal.SIGTERM, lambda number, frame: None)  # noqa: ARG005
     try:
-        started(f"http://{shown}:{port}")
-        await server.serve(sockets=[listener])
+        # Opened here and not by the app: uvicorn would turn what goes wrong into a log record.
+        async with open_runtime(settings) as runtime:
+            app = create_app(lambda: nullcontext(runtime), settings.server)
+            config = uvicorn.Config(
+                app,
+                http=BoundedHttpProtocol,
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=30,
+            )
+            server = _Server(config)
+            await server.serve(sockets=[listener])
+            return server.is_interrupted
     finally:
-        signal.signal(signal.SIGTERM, before)
         listener.close()
 
 

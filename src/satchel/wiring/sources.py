@@ -22,8 +22,10 @@ from satchel.tools.skills_read import SkillsRead
 def roots(settings: Settings) -> tuple[str, ...]:
     """The directories that are scanned, in order of precedence. A given one that is missing is a ``SetupError``."""
     if not settings.skills.dirs:
-        return default_roots(Path.cwd(), install_dir(os.environ))
+        return default_roots(working_directory(), install_dir(os.environ))
     for given in settings.skills.dirs:
+        if not Path(given).is_absolute():
+            working_directory()
         if not Path(given).is_dir():
             raise SetupError(
                 "root-missing",
@@ -34,6 +36,18 @@ def roots(settings: Settings) -> tuple[str, ...]:
                 data={"path": given},
             )
     return settings.skills.dirs
+
+
+def working_directory() -> Path:
+    """What relative paths start from. Raises ``SetupError`` root-missing when it has been removed."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise SetupError(
+            "root-missing",
+            f"The working directory cannot be used: {error.strerror}.",
+            hint="Change to a directory that exists.",
+        ) from error
 
 
 def open_library(settings: Settings) -> Library:
