@@ -25,6 +25,7 @@ _PATH_ONLY: int = getattr(os, "O_PATH", 0)
 _COMMON: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | _NO_FOLLOW
 # O_PATH asks for no read permission on the directories on the way, exactly as an ordinary open does.
 _DIRECTORY: int = _COMMON | getattr(os, "O_DIRECTORY", 0) | (_PATH_ONLY or os.O_RDONLY)
+_LISTED: int = _COMMON | getattr(os, "O_DIRECTORY", 0) | os.O_RDONLY
 # O_NONBLOCK: a FIFO that appears between the check and the open must not hang the caller.
 _FILE: int = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _BINARY: int = getattr(os, "O_BINARY", 0)
@@ -86,6 +87,64 @@ def open_inside(root: str, path: str) -> int:
         return _open_by_name(root, segments, path)
     except (OSError, ValueError) as error:
         raise _translated(path, error) from error
+
+
+def read_listed(directory: int, name: str, limit: int) -> bytes | None:
+    """All of the regular file ``name`` of an open ``directory``, when it has at most ``limit`` bytes.
+
+    None when it cannot be read so, a link for example: ``open_inside`` follows it, or says what is wrong.
+    """
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        size = status.st_size
+        if size > limit or not stat.S_ISREG(status.st_mode):
+            return None
+        data = os.read(descriptor, size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return data if len(data) == size else None
+
+
+class Directories:
+    """Opens directories by their canonical paths, one after another, and never through a link.
+
+    The parent of the last one stays open, so that its siblings cost one step each. Where the platform has no directory
+    descriptors, ``usable`` is False.
+    """
+
+    usable = _HAS_DIR_FD and os.scandir in os.supports_fd
+
+    def __init__(self) -> None:
+        self._parent = ""
+        self._descriptor = -1
+
+    def open(self, path: str) -> int:
+        """A descriptor of the directory ``path`` for listing it; the caller closes it.
+
+        Raises:
+            OSError: it cannot be opened, or a link has taken its place.
+            PathError: the same of a directory above it.
+        """
+        parent, _, name = path.rpartition("/")
+        if not name:
+            return os.open(path, _LISTED)
+        if parent != self._parent or self._descriptor < 0:
+            self.close()
+            self._descriptor = _open_root(parent or "/")
+            self._parent = parent
+        return os.open(name, _LISTED, dir_fd=self._descriptor)
+
+    def close(self) -> None:
+        """Closes what is kept open; ``open`` may be called again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def _open_by_descriptor(root: str, segments: tuple[str, ...], path: str) -> int:

@@ -1,6 +1,6 @@
 """The live handle over directories of skills. What it hands out never changes; ``reload`` makes a new catalogue."""
 
-# ruff: noqa: PTH100, PTH117, PTH118, PTH119, PTH120 - see the walk.
+# ruff: noqa: PTH100, PTH117, PTH119, PTH120 - see the walk.
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from satchel.errors import SkillError
 from satchel.library.open import load, read_manifest, read_page
 from satchel.library.walk import Place, find_skills
 from satchel.skills.catalog import Catalog
-from satchel.skills.collide import Candidate, in_namespace, name_key, namespaces, settle
+from satchel.skills.collide import Candidate, in_namespace, name_key, namespaces, settle, share_a_name
 from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import DIALECTS, PORTABLE
 from satchel.skills.files import is_manifest
+from satchel.skills.manifest import parse_head
 from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 
 PAGE_BYTES = 48 * 1024
+_LONGEST_HEAD = 64 * 1024
 
 StrPath = str | os.PathLike[str]
 
@@ -135,35 +137,61 @@ class Library:
         return known, state.places[known.location]
 
     def _scan(self) -> _State:
-        found = find_skills(self.roots, self.dialect, disabled=self._disabled_paths)
+        read: list[tuple[Place, Skill | None, tuple[Diagnostic, ...]]] = []
+        heads: list[bytes] = []
+        dialect, label = self.dialect, self.label
+
+        def visit(place: Place, data: bytes | None) -> None:
+            directory = place.directory
+            if data is None:
+                manifest, data, _ = read_manifest(place, dialect, label)
+                read.append((place, manifest.skill, manifest.diagnostics))
+            else:
+                skill, noticed = parse_head(
+                    data,
+                    directory=directory.rpartition(os.sep)[2],
+                    dialect=dialect,
+                    path=place.path,
+                    location=directory,
+                    source=label,
+                )
+                read.append((place, skill, noticed))
+            heads.append(_head(data))
+
+        found = find_skills(self.roots, dialect, disabled=self._disabled_paths, visit=visit)
+        prefixes = namespaces(found.roots) if dialect.collision == "namespace" else ()
         diagnostics = list(found.diagnostics)
-        candidates: list[Candidate] = []
+        skills: list[Skill] = []
         places: dict[str, Place] = {}
-        prefixes = namespaces(found.roots) if self.dialect.collision == "namespace" else ()
-        revision = hashlib.sha256()
-        for diagnostic in found.diagnostics:
-            revision.update(f"{diagnostic.rule}\0{diagnostic.path}\0".encode("utf-8", "surrogatepass"))
-        for place in found.places:
-            manifest, data, _ = read_manifest(place, self.dialect, self.label)
-            revision.update(f"{place.directory}\0{len(data)}\0".encode("utf-8", "surrogatepass"))
-            revision.update(data)
-            skill = manifest.skill
-            if skill is not None and self._is_disabled(skill):
-                continue
-            if skill is not None and prefixes:
-                skill = in_namespace(skill, prefixes[place.root])
+        for place, skill, noticed in read:
+            if skill is not None and (prefixes or self._disabled_names):
                 if self._is_disabled(skill):
                     continue
-            diagnostics += manifest.diagnostics
+                if prefixes:
+                    skill = in_namespace(skill, prefixes[place.root])  # noqa: PLW2901
+                    if self._is_disabled(skill):
+                        continue
+            if noticed:
+                diagnostics += noticed
             if skill is not None:
-                candidates.append(Candidate(skill=skill, path=os.path.join(place.directory, place.manifest)))
+                skills.append(skill)
                 places[place.directory] = place
-        skills, collisions = settle(candidates, self.dialect)
+        if share_a_name(skills, dialect):
+            candidates = (Candidate(skill, places[skill.location].path) for skill in skills)
+            settled, collisions = settle(candidates, dialect)
+            skills = list(settled)
+            diagnostics += collisions
+        revision = hashlib.sha256("\0".join(places).encode("utf-8", "surrogatepass"))
+        for diagnostic in diagnostics:
+            revision.update(
+                f"\0{diagnostic.rule}\0{diagnostic.path}\0{diagnostic.line}".encode("utf-8", "surrogatepass")
+            )
+        revision.update(b"\0".join(heads))
         catalog = Catalog(
             revision=revision.hexdigest(),
-            skills=skills,
-            diagnostics=(*diagnostics, *collisions),
-            lookup=self.dialect.lookup,
+            skills=tuple(skills),
+            diagnostics=tuple(diagnostics),
+            lookup=dialect.lookup,
         )
         return _State(catalog=catalog, places=places, roots=found.roots)
 
@@ -184,6 +212,12 @@ def discover(
     ``replace(row.limits, skills=100)`` changes one.
     """
     return Library(roots, dialect=dialect, disabled=disabled, limits=limits)
+
+
+def _head(data: bytes) -> bytes:
+    """What tells one SKILL.md from another for a catalogue, which holds nothing of its body."""
+    end = data.find(b"\n---\n", 3, _LONGEST_HEAD)
+    return data[:end] if end > 0 else hashlib.sha256(data).digest()
 
 
 def _directory_of(path: str) -> str:

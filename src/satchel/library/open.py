@@ -1,6 +1,6 @@
 """Reading one skill from disk: its SKILL.md, its body with its files, and pages of any bundled text file."""
 
-# ruff: noqa: PTH112, PTH118, PTH119, PTH120 - files are opened by the path guard and read through their descriptors.
+# ruff: noqa: PTH112, PTH119, PTH120 - files are opened by the path guard and read through their descriptors.
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _CHUNK = 1024 * 1024
 
 def read_manifest(place: Place, dialect: Dialect, source: str) -> tuple[Manifest, bytes, float]:
     """``(manifest, its bytes, when they last changed)``; a file that cannot be read is an error among the findings."""
-    path = os.path.join(place.directory, place.manifest)
     if any(found.severity == "error" for found in place.findings):
         return Manifest(skill=None, body="", diagnostics=place.findings), b"", 0.0
     limit = dialect.limits.manifest_bytes
@@ -39,19 +38,19 @@ def read_manifest(place: Place, dialect: Dialect, source: str) -> tuple[Manifest
             os.close(descriptor)
     except (PathError, OSError) as error:
         reason = error.message if isinstance(error, PathError) else str(error.strerror)
-        found = finding("manifest-unreadable", path, f"SKILL.md cannot be read: {reason}")
+        found = finding("manifest-unreadable", place.path, f"SKILL.md cannot be read: {reason}")
         return Manifest(skill=None, body="", diagnostics=(found,)), b"", 0.0
     manifest = parse_manifest(
         data,
-        directory=os.path.basename(place.directory),
+        directory=place.directory.rpartition(os.sep)[2],
         dialect=dialect,
-        path=path,
+        path=place.path,
         location=place.directory,
         source=source,
     )
     if place.findings:
         skill = manifest.skill and replace(manifest.skill, diagnostics=(*place.findings, *manifest.skill.diagnostics))
-        manifest = replace(manifest, skill=skill, diagnostics=(*place.findings, *manifest.diagnostics))
+        manifest = Manifest(skill, manifest.body, (*place.findings, *manifest.diagnostics))
     return manifest, data, status.st_mtime
 
 

@@ -1,32 +1,40 @@
 """Finding skill directories below roots: breadth first, each real directory once, links only where they stay inside."""
 
-# ruff: noqa: PTH112, PTH114, PTH118, PTH119 - thousands of directories are listed here; strings and scandir are what that needs.
+# ruff: noqa: PTH112, PTH118, PTH119 - thousands of directories are listed here; strings and scandir are what that needs.
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from satchel.pathguard import is_inside
+from satchel.errors import PathError
+from satchel.pathguard import Directories, is_inside, read_listed
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import HIDDEN, Dialect
 from satchel.skills.files import is_manifest
 from satchel.skills.model import MANIFEST, Diagnostic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """A skill's directory (canonical), the name of its SKILL.md in it, and what is odd about that.
 
-    ``root`` is the index, in ``Found.roots``, of the root that it was found below.
+    ``root`` is the index, in ``Found.roots``, of the root that it was found below. A tuple, because it is made in a
+    quarter of the time that a frozen dataclass takes, and thousands are.
     """
 
     directory: str
     manifest: str = MANIFEST
     root: int = 0
     findings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Of the SKILL.md."""
+        directory = self.directory
+        return directory + self.manifest if directory.endswith(os.sep) else f"{directory}{os.sep}{self.manifest}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,18 +46,26 @@ class Found:
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 
-def find_skills(roots: Sequence[str], dialect: Dialect, *, disabled: Collection[str] = ()) -> Found:
+Visit = Callable[[Place, bytes | None], None]
+"""Takes a skill as it is found, and what its SKILL.md holds, None when that could not be read on the way."""
+
+
+def find_skills(
+    roots: Sequence[str], dialect: Dialect, *, disabled: Collection[str] = (), visit: Visit | None = None
+) -> Found:
     """Looks below absolute ``roots`` in order; ``disabled`` are canonical directories that are left out.
 
     A missing root, a ceiling that was reached, a link that was not followed and a SKILL.md that was seen where the
     dialect does not look are findings.
     """
-    return _Walk(roots, dialect, disabled).run()
+    return _Walk(roots, dialect, disabled, visit).run()
 
 
 class _Walk:
-    def __init__(self, roots: Sequence[str], dialect: Dialect, disabled: Collection[str]) -> None:
+    def __init__(self, roots: Sequence[str], dialect: Dialect, disabled: Collection[str], visit: Visit | None) -> None:
         self._given = roots
+        self._visit = visit
+        self._open = Directories()
         self._dialect = dialect
         self._disabled = frozenset(disabled)
         self._roots: list[str] = []
@@ -60,6 +76,7 @@ class _Walk:
         self._is_full = False
         self._directories = 0
         self._entries = 0
+        self._limits = dialect.limits
         self._skips = dialect.skips - {HIDDEN}
         self._skips_hidden = HIDDEN in dialect.skips
 
@@ -78,9 +95,12 @@ class _Walk:
                 existing.append(real)
         self._roots = existing
         self._found.roots = tuple(existing)
-        for index, root in enumerate(existing):
-            self._root_index = index
-            self._root(root)
+        try:
+            for index, root in enumerate(existing):
+                self._root_index = index
+                self._root(root)
+        finally:
+            self._open.close()
         return self._found
 
     def _root(self, root: str) -> None:
@@ -104,6 +124,8 @@ class _Walk:
             if self._is_full:
                 self._note("too-many-skills", root, f"Only the first {limits.skills} skills are registered.")
                 return
+            if not deeper:
+                continue
             if deepest is None or depth < deepest:
                 waiting.extend((name, depth + 1) for name in deeper)
             else:
@@ -111,45 +133,63 @@ class _Walk:
 
     def _directory(self, path: str, depth: int) -> list[str]:
         """The directories to look into next; registers ``path`` when it is a skill."""
-        deeper: list[str] = []
-        links: list[str] = []
-        manifests: list[str] = []
-        skipped: list[str] = []
+        if not Directories.usable:
+            return self._listed(path, depth, -1)
         try:
-            with os.scandir(path) as entries:
+            descriptor = self._open.open(path)
+        except (OSError, PathError) as error:
+            self._unreadable(path, error)
+            return []
+        try:
+            return self._listed(path, depth, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _listed(self, path: str, depth: int, descriptor: int) -> list[str]:
+        folders: list[str] = []
+        links: list[str] = []
+        manifests: dict[str, bool] = {}
+        skipped: list[str] = []
+        room = self._limits.entries - self._entries
+        count = 0
+        try:
+            with os.scandir(path if descriptor < 0 else descriptor) as entries:
                 for entry in entries:
-                    self._entries += 1
-                    if self._entries > self._dialect.limits.entries:
+                    count += 1
+                    if count > room:
                         break
                     name = entry.name
-                    if is_manifest(name):
+                    if name == MANIFEST or (len(name) == len(MANIFEST) and is_manifest(name)):
                         if not entry.is_dir(follow_symlinks=False):
-                            manifests.append(name)
+                            manifests[name] = entry.is_symlink()
                     elif name in self._skips or (self._skips_hidden and name.startswith(".")):
                         if entry.is_dir(follow_symlinks=False):
-                            skipped.append(entry.path)
+                            skipped.append(name)
                     elif entry.is_symlink():
-                        links.append(entry.path)
+                        links.append(name)
                     elif entry.is_dir(follow_symlinks=False):
-                        deeper.append(entry.path)
+                        folders.append(name)
         except OSError as error:
-            self._note("directory-unreadable", path, f"{path} cannot be listed: {error.strerror}.")
+            self._unreadable(path, error)
             return []
-        for skip in sorted(skipped):
-            self._not_entered(skip)
+        finally:
+            self._entries += count
+        if skipped:
+            self._not_entered(path, skipped)
         if manifests and depth < self._dialect.min_depth:
             message = f"{path} is itself a skill; skills are looked for in the directories below it."
             self._note("skill-is-root", path, message)
         elif manifests:
-            self._register(path, sorted(manifests))
+            self._register(path, manifests, descriptor)
             if self._dialect.nested == "stop":
                 return []
-        targets = {path: path for path in deeper}
-        for link in sorted(links):
-            target = self._follow(link)
+        inside = os.path.join(path, "")
+        targets = {name: inside + name for name in folders}
+        for name in sorted(links):
+            target = self._follow(inside + name)
             if target is not None and os.path.isdir(target):
-                targets[link] = target
-        return [targets[path] for path in sorted(targets)]
+                targets[name] = target
+        return [targets[name] for name in sorted(targets)]
 
     def _follow(self, link: str) -> str | None:
         """The canonical target of a link that stays inside some root."""
@@ -163,18 +203,14 @@ class _Walk:
             return None
         return target
 
-    def _register(self, directory: str, manifests: list[str]) -> None:
-        name = MANIFEST if MANIFEST in manifests else manifests[0]
-        path = os.path.join(directory, name)
-        odd: list[Diagnostic | None] = []
-        if len(manifests) > 1:
-            message = f"The directory holds {' and '.join(manifests)}; it must hold one."
-            odd.append(judge(finding("manifest-twice", path, message), self._dialect))
-        if name != MANIFEST:
-            message = f"The file is called {name}, not {MANIFEST}."
-            odd.append(judge(finding("manifest-case", path, message), self._dialect))
-        if os.path.islink(path):
-            target = self._follow(path)
+    def _register(self, directory: str, manifests: Mapping[str, bool], descriptor: int) -> None:
+        """Takes the directory as a skill; ``manifests`` are its SKILL.md and whether that is a link."""
+        name = MANIFEST if MANIFEST in manifests else min(manifests)
+        odd = self._odd(directory, name, manifests) if name != MANIFEST or len(manifests) > 1 else ()
+        is_plain = descriptor >= 0 and not odd
+        if manifests[name]:
+            is_plain = False
+            target = self._follow(os.path.join(directory, name))
             if target is None:
                 return
             if is_manifest(os.path.basename(target)):
@@ -182,25 +218,43 @@ class _Walk:
                 directory, name = os.path.split(target)
         if directory in self._registered or directory in self._disabled:
             return
-        ceiling = self._dialect.limits.skills
+        ceiling = self._limits.skills
         if ceiling is not None and len(self._found.places) >= ceiling:
             self._is_full = True
             return
         self._registered.add(directory)
-        findings = tuple(item for item in odd if item is not None)
-        place = Place(directory=directory, manifest=name, root=self._root_index, findings=findings)
+        place = Place(directory, name, self._root_index, odd)
         self._found.places.append(place)
+        if self._visit is not None:
+            self._visit(place, read_listed(descriptor, name, self._limits.manifest_bytes) if is_plain else None)
 
-    def _not_entered(self, directory: str) -> None:
-        if os.path.lexists(os.path.join(directory, MANIFEST)):
-            message = f"{directory} holds a SKILL.md, but directories of that name are not looked into."
-            self._note("skill-not-entered", directory, message)
+    def _odd(self, directory: str, name: str, manifests: Iterable[str]) -> tuple[Diagnostic, ...]:
+        path = os.path.join(directory, name)
+        names = sorted(manifests)
+        found: list[Diagnostic] = []
+        if len(names) > 1:
+            found.append(
+                finding("manifest-twice", path, f"The directory holds {' and '.join(names)}; it must hold one.")
+            )
+        if name != MANIFEST:
+            found.append(finding("manifest-case", path, f"The file is called {name}, not {MANIFEST}."))
+        return tuple(judged for item in found if (judged := judge(item, self._dialect)) is not None)
+
+    def _not_entered(self, path: str, names: list[str]) -> None:
+        for directory in (os.path.join(path, name) for name in sorted(names)):
+            if os.path.lexists(os.path.join(directory, MANIFEST)):
+                message = f"{directory} holds a SKILL.md, but directories of that name are not looked into."
+                self._note("skill-not-entered", directory, message)
 
     def _too_deep(self, directory: str, deeper: list[str]) -> None:
         skills = [path for path in deeper if os.path.lexists(os.path.join(path, MANIFEST))]
         if skills:
             message = f"{len(skills)} skill(s) below {directory}, {skills[0]} for one, lie deeper than is looked for."
             self._note("skill-too-deep", directory, message)
+
+    def _unreadable(self, path: str, error: OSError | PathError) -> None:
+        reason = error.message if isinstance(error, PathError) else f"{error.strerror}."
+        self._note("directory-unreadable", path, f"{path} cannot be listed: {reason}")
 
     def _note(self, rule: str, path: str, message: str) -> None:
         found = judge(finding(rule, path, message), self._dialect)

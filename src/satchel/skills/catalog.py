@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal
 
 from satchel.skills.model import Diagnostic, Skill
+
+_ORDER = attrgetter("ref.name", "location")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,18 +27,23 @@ class Catalog:
     lookup: Literal["exact", "folded"] = "folded"
 
     def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.skills, key=lambda skill: (skill.name, skill.location)))
+        ordered = tuple(sorted(self.skills, key=_ORDER))
         object.__setattr__(self, "skills", ordered)
 
     @cached_property
     def _by_name(self) -> dict[str, Skill]:
+        """The skills by their names; made at the first look-up."""
+        is_exact = self.lookup == "exact"
         table: dict[str, Skill] = {}
-        if self.lookup == "exact":
-            for skill in self.skills:
-                table.setdefault(skill.name, skill)
-            return table
         for skill in self.skills:
-            table.setdefault(skill.name.casefold(), skill)
+            name = skill.ref.name
+            table.setdefault(name if is_exact else name.casefold(), skill)
+        return table
+
+    @cached_property
+    def _by_alias(self) -> dict[str, Skill]:
+        """What else leads to a skill; made at the first look-up of something that is no name."""
+        table: dict[str, Skill] = {}
         for aliases in (_declared, _folder):
             owners: dict[str, list[Skill]] = {}
             for skill in self.skills:
@@ -51,7 +59,10 @@ class Catalog:
         Where ``lookup`` is "folded", letter case and blanks around the name do not count; the name that the file
         declares and the directory's name lead to a skill too, when they are nobody's name and lead to one skill only.
         """
-        return self._by_name.get(name if self.lookup == "exact" else name.strip().casefold())
+        if self.lookup == "exact":
+            return self._by_name.get(name)
+        wanted = name.strip().casefold()
+        return self._by_name.get(wanted) or self._by_alias.get(wanted)
 
     def pick(self, names: Iterable[str]) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
         """``(found, unknown)``: the named skills sorted by name and each once, and the names that no skill has."""

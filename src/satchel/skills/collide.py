@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import Dialect
@@ -11,8 +12,7 @@ from satchel.skills.model import Diagnostic, Skill
 from satchel.skills.names import normalize_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A usable skill and the path of its SKILL.md."""
 
     skill: Skill
@@ -40,6 +40,15 @@ def namespaces(roots: Sequence[str]) -> tuple[str, ...]:
 def in_namespace(skill: Skill, namespace: str) -> Skill:
     """The skill under the name ``namespace:name``."""
     return replace(skill, ref=replace(skill.ref, name=f"{namespace}:{skill.name}"))
+
+
+def share_a_name(skills: Sequence[Skill], dialect: Dialect) -> bool:
+    """Whether ``settle`` would find anything to do."""
+    if dialect.lookup == "exact":
+        names = {skill.ref.name for skill in skills}
+    else:
+        names = {skill.ref.name.strip().casefold() for skill in skills}
+    return len(names) < len(skills)
 
 
 def settle(candidates: Iterable[Candidate], dialect: Dialect) -> tuple[tuple[Skill, ...], tuple[Diagnostic, ...]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from yaml.events import (
@@ -21,6 +20,8 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from satchel.skills.model import YamlValue
+from satchel.skills.oneline import may_hide
+from satchel.skills.scanner import MAX_PLAIN, Frontmatter, scan_block
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 24
@@ -32,6 +33,7 @@ _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]+")
+_INK = re.compile(rb"[!-~]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -47,21 +49,11 @@ class FrontmatterError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fenced:
+class Fenced(NamedTuple):
     """A file cut at its fences: the YAML between them, and everything after the closing line, unchanged."""
 
     yaml: str
     body: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frontmatter:
-    """Top-level values in the author's order, the line of each key, and the lines whose values were repaired."""
-
-    values: Mapping[str, YamlValue]
-    lines: Mapping[str, int]
-    repaired: Mapping[int, str]
 
 
 def split_fences(text: str) -> Fenced:
@@ -89,6 +81,28 @@ def split_fences(text: str) -> Fenced:
     return Fenced(yaml=block, body=text[closing.end() :])
 
 
+def read_plain(data: bytes) -> Frontmatter | None:
+    """The frontmatter of a whole SKILL.md of the plainest kind: simple fences, something after them, nothing hidden.
+
+    None for every other file, which says nothing about it.
+    """
+    end = data.find(b"\n---\n", 3) + 1
+    if not 0 < end <= MAX_PLAIN or not data.startswith(b"---\n") or not _INK.search(data, end + 4, end + 64):
+        return None
+    if not data.isascii() and (not _is_text(data) or may_hide(data)):
+        return None
+    # A fence of another spelling among these lines is of no shape that the scanner takes.
+    return scan_block(data[4:end].decode())
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def parse_frontmatter(block: str) -> Frontmatter:
     """Reads the text between the fences. A block that is YAML is read as it stands.
 
@@ -97,6 +111,9 @@ def parse_frontmatter(block: str) -> Frontmatter:
     Raises:
         FrontmatterError: "yaml-invalid", "yaml-duplicate-key", "yaml-alias", "yaml-not-mapping", "yaml-too-complex".
     """
+    scanned = scan_block(block)
+    if scanned is not None:
+        return scanned
     try:
         return _read(block, {})
     except FrontmatterError as error:
@@ -198,7 +215,7 @@ class _Reader:
             if not isinstance(extra, StreamEndEvent):
                 raise _at(extra, "yaml-invalid", "The frontmatter holds more than one YAML document.")
         assert isinstance(values, dict)
-        return Frontmatter(values=values, lines=self._lines, repaired=self._repaired)
+        return Frontmatter(values, lines=self._lines, repaired=self._repaired)
 
     def _value(self, event: Event, depth: int) -> YamlValue:
         self._nodes += 1

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping
+from typing import Literal, NamedTuple
 
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import Dialect
 from satchel.skills.fields import WORDS, Argument, parse_arguments, parse_version
-from satchel.skills.frontmatter import Frontmatter, FrontmatterError, parse_frontmatter, split_fences
-from satchel.skills.model import MANIFEST, Diagnostic, Flags, Skill, SkillRef, YamlValue
+from satchel.skills.frontmatter import Frontmatter, FrontmatterError, parse_frontmatter, read_plain, split_fences
+from satchel.skills.model import MANIFEST, Diagnostic, Flags, Skill, YamlValue, new_skill
 from satchel.skills.names import is_legal_name, normalize_name
-from satchel.skills.oneline import hidden_characters, one_line
+from satchel.skills.oneline import hidden_characters, may_hide, one_line
 from satchel.skills.tool_patterns import split_patterns
 
 _BOM = b"\xef\xbb\xbf"
-_TEXT_KEYS = ("license", "compatibility", "when-to-use", "version", "argument-hint")
+_TEXTS = ("license", "compatibility", "when-to-use", "version", "argument-hint")
+_TEXT_KEYS = frozenset(_TEXTS)
 _RESTRICTING = frozenset({"disable-model-invocation", "user-invocable", "disallowed-tools", "allowed-tools"})
 _HARMLESS = frozenset({"paths", "arguments"})
+_SHAPED = (_RESTRICTING | _HARMLESS) - {"allowed-tools"}
 _Listed = Literal["allowed-tools", "disallowed-tools", "paths", "arguments"]
 _ANYBODY = Flags()
 _NO_LIMIT = 1 << 30
@@ -30,8 +31,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _MAX_HIDDEN_FINDINGS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(NamedTuple):
     """What a SKILL.md holds. ``skill`` is None when a finding of severity "error" keeps it from loading."""
 
     skill: Skill | None
@@ -48,7 +48,17 @@ def parse_manifest(
     """
     reading = _Reading(directory, dialect, path)
     skill, body = reading.read(data, location, source)
-    return Manifest(skill=skill, body=body, diagnostics=tuple(reading.found))
+    return Manifest(skill, body, tuple(reading.found))
+
+
+def parse_head(
+    data: bytes, *, directory: str, dialect: Dialect, path: str, location: str, source: str
+) -> tuple[Skill | None, tuple[Diagnostic, ...]]:
+    """``parse_manifest`` without the body, which saves most of the time for most files."""
+    reading = _Reading(directory, dialect, path)
+    front = read_plain(data) if len(data) <= dialect.limits.manifest_bytes else None
+    skill = reading.judge(front, location, source) if front else reading.read(data, location, source)[0]
+    return skill, tuple(reading.found)
 
 
 def parse_values(
@@ -56,21 +66,23 @@ def parse_values(
 ) -> Manifest:
     """The same judgement on frontmatter and body that are known already, without a file. The body stays as given."""
     reading = _Reading(directory, dialect, "")
-    front = Frontmatter(values=values, lines=dict.fromkeys(values, 0), repaired={})
     reading.judge_body(body)
-    skill = reading.judge(front, "", source)
+    skill = reading.judge(Frontmatter(dict(values)), "", source)
     return Manifest(skill=skill, body=body, diagnostics=tuple(reading.found))
 
 
 class _Reading:
+    _front: Frontmatter | None = None
+    # By key as it is called here; read from ``_front`` when a finding needs it.
+    _lines: Mapping[str, int] | None = None
+    _repaired: Collection[str] = ()
+    _broken = False
+
     def __init__(self, directory: str, dialect: Dialect, path: str) -> None:
         self._directory = directory
         self._dialect = dialect
         self._path = path
-        self._lines: Mapping[str, int] = {}
-        self._repaired: set[str] = set()
         self.found: list[Diagnostic] = []
-        self._broken = False
 
     def read(self, data: bytes, location: str, source: str) -> tuple[Skill | None, str]:
         text = self._decode(data)
@@ -83,7 +95,8 @@ class _Reading:
             # Without a mapping there is nothing to be lenient with, whatever the dialect says.
             self.found.append(finding(error.rule, self._path, error.message, line=error.line, column=error.column))
             return None, ""
-        self._note_hidden(text)
+        if may_hide(data):
+            self._note_hidden(text)
         body = fenced.body
         self.judge_body(body)
         if self._dialect.body_newlines == "lf" and "\r" in body:
@@ -103,7 +116,7 @@ class _Reading:
         return None if values is None else self._skill(values, location, source)
 
     def _add(self, rule: str, message: str, *, key: str = "", line: int = 0, hint: str | None = None) -> None:
-        raw = finding(rule, self._path, message, line=line or self._lines.get(key, 0), hint=hint)
+        raw = finding(rule, self._path, message, line=line or self._line(key, 0), hint=hint)
         judged = judge(raw, self._dialect)
         if judged is not None:
             self.found.append(judged)
@@ -137,8 +150,12 @@ class _Reading:
         """The values under the canonical spelling of every known key; None when two spellings disagree."""
         for line, key in front.repaired.items():
             self._add("yaml-repaired", f'The value of "{key}" was read as plain text.', line=line)
+        self._front, self._lines = front, None
+        if not front.repaired and front.values.keys() <= self._dialect.understands:
+            return front.values
         values: dict[str, YamlValue] = {}
         lines: dict[str, int] = {}
+        repaired: set[str] = set()
         for key, value in front.values.items():
             meant = self._known(key)
             known = meant if meant == key or self._reads(meant, key) else None
@@ -153,14 +170,14 @@ class _Reading:
             values[name] = value
             lines[name] = front.lines[key]
             if key in front.repaired.values():
-                self._repaired.add(name)
+                repaired.add(name)
             if meant is not None and known is None:
                 self._add("key-spelling", f'"{key}" means nothing here; "{meant}" does.', line=lines[name])
             elif known is None:
                 self._add("key-unknown", f'"{key[:80]}" is not a known key.', line=lines[name])
             elif known != key:
                 self._add("key-spelling", f'"{key}" is read as "{known}".', line=lines[name])
-        self._lines = lines
+        self._lines, self._repaired = lines, repaired
         return values
 
     def _known(self, key: str) -> str | None:
@@ -178,23 +195,29 @@ class _Reading:
         return meant in _RESTRICTING or ("snake" if "_" in key else "camel") in self._dialect.spellings
 
     def _skill(self, values: dict[str, YamlValue], location: str, source: str) -> Skill | None:
-        dialect = self._dialect
         name = self._name(values)
-        description = self._description(values)
-        self._texts(values)
-        self._metadata(values)
-        allowed = self._items(values, "allowed-tools")
-        disallowed = self._items(values, "disallowed-tools")
-        paths = self._items(values, "paths")
-        arguments = self._arguments(values)
-        flags = self._flags(values)
+        description, summary = self._description(values)
+        allowed = disallowed = paths = ()
+        arguments: tuple[Argument, ...] = ()
+        flags = _ANYBODY
+        if not _TEXT_KEYS.isdisjoint(values):
+            self._texts(values)
+        if "metadata" in values:
+            self._metadata(values)
+        if "allowed-tools" in values:
+            allowed = self._items(values, "allowed-tools")
+        if not _SHAPED.isdisjoint(values):
+            disallowed = self._items(values, "disallowed-tools")
+            paths = self._items(values, "paths")
+            arguments = self._arguments(values)
+            flags = self._flags(values)
         if self._broken:
             return None
-        summary = one_line(description)
-        return Skill(
-            ref=SkillRef(source=source, name=name),
+        return new_skill(
+            source,
+            name,
             description=description,
-            summary=summary if dialect.description_cut is None else summary[: dialect.description_cut],
+            summary=summary,
             frontmatter=values,
             allowed_tools=allowed,
             disallowed_tools=disallowed,
@@ -209,6 +232,9 @@ class _Reading:
         dialect = self._dialect
         rule = dialect.name_from
         declared = values.get("name", "")
+        longest = dialect.limits.name or _NO_LIMIT
+        if declared == self._directory and not dialect.reserved and is_legal_name(self._directory, longest):
+            return self._directory  # whatever the rule, it comes to this
         if not isinstance(declared, str):
             self._add("field-shape", "The name is not text.", key="name")
             declared = ""
@@ -236,8 +262,7 @@ class _Reading:
             if word in name:
                 self._add("name-reserved", f'The name holds "{word}", which the service keeps for itself.', key="name")
         if declared and expected and name != expected:
-            limit = dialect.limits.name or _NO_LIMIT
-            same = normalize_name(name, limit) == normalize_name(expected, limit) != ""
+            same = normalize_name(name, longest) == normalize_name(expected, longest) != ""
             message = f"The name {_shown(name)} differs from {_shown(expected)}, the directory's."
             if rule == "directory":
                 message = f"The name {_shown(expected)} differs from {_shown(name)}, the directory's."
@@ -261,37 +286,35 @@ class _Reading:
                 self._add("name-missing", f'There is no name; the directory\'s, "{name}", is used.', key="name")
         return name
 
-    def _description(self, values: Mapping[str, YamlValue]) -> str:
+    def _description(self, values: Mapping[str, YamlValue]) -> tuple[str, str]:
+        """``(as written, on one line and as short as the dialect keeps it)``."""
         value = values.get("description")
-        if not isinstance(value, str) or not one_line(value):
+        summary = one_line(value) if isinstance(value, str) else ""
+        if not isinstance(value, str) or not summary:
             reason = "is missing" if value is None else "is blank" if isinstance(value, str) else "is not text"
-            self._add("description-missing", f"The description {reason}.", key="description", line=self._line(1))
-            return ""
-        self._bounded("description", value)
+            line = self._line("description", 1)
+            self._add("description-missing", f"The description {reason}.", key="description", line=line)
+            return "", ""
+        self._bounded("description", value, self._dialect.limits.description)
         if "description-markup" in self._dialect.refuses:
             # Where nothing hangs on it, the lint looks for tags.
             markup = _MARKUP.search(value)
             if markup:
                 message = f"The description holds {_shown(markup.group())}, which reads like a tag."
                 self._add("description-markup", message, key="description")
-        return value
+        return value, summary if self._dialect.description_cut is None else summary[: self._dialect.description_cut]
 
-    def _line(self, otherwise: int) -> int:
-        return self._lines.get("description", otherwise)
+    def _line(self, key: str, otherwise: int) -> int:
+        if self._lines is None:
+            self._lines = self._front.lines if self._front else {}
+        return self._lines.get(key, otherwise)
 
-    def _bounded(self, key: str, value: str) -> None:
-        limits = self._dialect.limits
-        limit = {
-            "description": limits.description,
-            "compatibility": limits.compatibility,
-            "argument-hint": limits.argument_hint,
-        }[key]
-        length = len(value.strip())
-        if limit is not None and length > limit:
+    def _bounded(self, key: str, value: str, limit: int | None) -> None:
+        if limit is not None and len(value) > limit and (length := len(value.strip())) > limit:
             self._add(f"{key}-long", f"The {key} has {length} characters; {limit} are allowed.", key=key)
 
     def _texts(self, values: dict[str, YamlValue]) -> None:
-        for key in _TEXT_KEYS:
+        for key in _TEXTS:
             value = values.get(key)
             if value is None or key not in self._dialect.understands:
                 continue
@@ -300,8 +323,10 @@ class _Reading:
                 self._add("field-shape", f'"{key}" is a YAML list; it was read as text.', key=key)
             if not isinstance(value, str):
                 self._add("field-shape", f'"{key}" is not text and does not count.', key=key)
-            elif key in {"compatibility", "argument-hint"}:
-                self._bounded(key, value)
+            elif key == "compatibility":
+                self._bounded(key, value, self._dialect.limits.compatibility)
+            elif key == "argument-hint":
+                self._bounded(key, value, self._dialect.limits.argument_hint)
             elif key == "version" and value and parse_version(value) is None:
                 self._add("version-invalid", f"The version {_shown(value)} is not a semantic version.", key=key)
 

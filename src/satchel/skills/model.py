@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields, make_dataclass
+from typing import Any, Literal
 
 from satchel.skills.fields import Argument, License, Version, YamlValue, parse_license, parse_version
 
@@ -180,6 +180,51 @@ class Skill:
             "shadowed": list(self.shadowed),
             "diagnostics": [diagnostic.to_dict() for diagnostic in self.diagnostics],
         }
+
+
+_SkillDraft: Any = make_dataclass("_SkillDraft", [(part.name, object) for part in fields(Skill)], slots=True)
+_RefDraft: Any = make_dataclass("_RefDraft", [(part.name, object) for part in fields(SkillRef)], slots=True)
+
+
+def new_skill(
+    source: str,
+    name: str,
+    *,
+    description: str,
+    summary: str,
+    frontmatter: Mapping[str, YamlValue],
+    allowed_tools: tuple[str, ...] = (),
+    disallowed_tools: tuple[str, ...] = (),
+    arguments: tuple[Argument, ...] = (),
+    paths: tuple[str, ...] = (),
+    flags: Flags,
+    location: str,
+    diagnostics: tuple[Diagnostic, ...],
+) -> Skill:
+    """The same as ``Skill(...)`` in a third of the time, for those who read thousands.
+
+    A frozen record is slow to make, field by field past its own guard. A draft of the same layout is not, and becomes
+    the record by changing its class.
+    """
+    ref = _RefDraft(source, name, "")
+    ref.__class__ = SkillRef
+    skill = _SkillDraft(
+        ref,
+        description,
+        summary,
+        frontmatter,
+        allowed_tools,
+        disallowed_tools,
+        arguments,
+        paths,
+        flags,
+        location,
+        False,  # noqa: FBT003 - trusted
+        (),
+        diagnostics,
+    )
+    skill.__class__ = Skill
+    return skill
 
 
 def _plain(value: YamlValue) -> object:

@@ -12,20 +12,37 @@ _HIDDEN = re.compile(
     "\U000e0000-\U000e0fff\ud800-\udfff]"
     "|(?<![^\x00-\x7f\u200c\u200d\\s])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u200c\u200d\\s])"
 )
+_SUSPECT = re.compile(
+    "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+_ASCII = bytes(range(0x80))
+_VISIBLE = bytes(range(0x20, 0x7F))
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 def one_line(text: str) -> str:
     """``text`` with every run of whitespace as one blank and without control and invisible characters."""
-    if not text.isascii():
+    text = text.strip()
+    if text.isascii():
+        if "  " not in text and not text.encode().translate(None, _VISIBLE):
+            return text
+    elif _SUSPECT.search(text):
         text = _HIDDEN.sub("", text)
+    elif "  " not in text and text.isprintable():
+        return text
     return " ".join(_CONTROL.sub("", text).split())
+
+
+def may_hide(data: bytes) -> bool:
+    """Whether UTF-8 ``data`` needs a closer look by ``hidden_characters``: False for nearly every text, and cheap."""
+    return not data.isascii() and _SUSPECT.search(data.translate(None, _ASCII).decode()) is not None
 
 
 def hidden_characters(text: str, *, max_lines: int) -> dict[int, list[str]]:
     """``"U+XXXX"`` of the invisible characters on the first ``max_lines`` lines that have any, by line from 1."""
     found: dict[int, list[str]] = {}
-    if text.isascii():
+    if text.isascii() or not _SUSPECT.search(text):
         return found
     line, seen = 1, 0
     for match in _HIDDEN.finditer(text):
