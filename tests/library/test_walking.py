@@ -224,3 +224,16 @@ def test_a_record_made_quickly_is_the_same_record() -> None:
         skill.description = "x"  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(AttributeError):
         skill.ref.name = "x"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("path", [".env", ".git/config", "docs/.secret", "./.env", "docs//.secret"])
+def test_hidden_files_of_a_skill_are_not_read(tmp_path: Path, path: str) -> None:
+    folder = write_skill(
+        tmp_path, "clone", files={".env": "KEY=1", ".git/config": "url", "docs/.secret": "s", "docs/a.md": "A"}
+    )
+    library = discover([tmp_path])
+    assert (folder / path).exists()
+    with pytest.raises(PathError) as caught:
+        library.read("clone", path)
+    assert caught.value.code == "path-refused"
+    assert library.read("clone", "docs/a.md").text == "A"

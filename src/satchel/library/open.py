@@ -112,6 +112,9 @@ def read_page(place: Place, path: str, *, offset: int, max_bytes: int) -> Page:
     name = "/".join(segments)
     if not name or is_manifest(name):
         name = place.manifest
+    elif any(segment.startswith(".") for segment in segments):
+        # What the index of files hides is not for models: a clone's .git and .env may hold its owner's secrets.
+        raise PathError("path-refused", f'The path "{name}" is a hidden file, and those are not read.')
     descriptor = open_inside(place.directory, name)
     try:
         return _page(descriptor, name, max(0, offset), max(_LONGEST_CHARACTER, max_bytes))
