@@ -18,7 +18,8 @@ class Catalog:
     """Skills sorted by name and place (code points), with what was found wrong while collecting them.
 
     ``lookup`` is ``Dialect.lookup``; of several skills with one name, the first in this order answers to it.
-    ``revision`` changes whenever the content may have changed. Instances never change, so readers need no lock.
+    ``revision`` changes whenever what is held here may have changed; bodies are not. Instances never change, so readers
+    need no lock.
     """
 
     revision: str = ""
