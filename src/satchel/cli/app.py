@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 findings or a failure, 2 the call or its settings are wron
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -13,15 +12,21 @@ from collections.abc import Sequence
 import cyclopts
 from cyclopts import App
 
-from satchel import __version__
 from satchel.cli.console import line, missing_package, print_error, say, wants_json
 from satchel.cli.streams import OutputError
 from satchel.errors import SatchelError, SetupError
 
+
+def _version() -> str:
+    from satchel import __version__
+
+    return __version__
+
+
 app = App(
     name="satchel",
     help="Agent Skills for any chat model: list, check and try skills, or serve them to any client.",
-    version=__version__,
+    version=_version,
     help_format="plaintext",
     default_parameter=cyclopts.Parameter(negative=(), show_default=False),
 )
@@ -100,8 +105,6 @@ def _call(arguments: Sequence[str]) -> int:
             app.help_print([])
             return 0
         result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
-        if asyncio.iscoroutine(result):
-            result = asyncio.run(result)
     except cyclopts.CycloptsError as error:
         hint = "satchel --help shows the commands."
         if arguments[0].startswith("-"):
@@ -120,7 +123,7 @@ def _call(arguments: Sequence[str]) -> int:
             raise
         print_error(missing_package(missing), wants_json=as_json)
         return 2
-    except (KeyboardInterrupt, asyncio.CancelledError):
+    except KeyboardInterrupt:
         return 130
     return result if isinstance(result, int) else 0
 

@@ -6,10 +6,14 @@ import itertools
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from satchel.errors import SatchelError, SetupError
-from satchel.skills.model import Diagnostic
 from satchel.skills.oneline import one_line
+
+if TYPE_CHECKING:
+    # Its views of the frontmatter are of no use to a help page, and cost a tenth of it.
+    from satchel.skills.model import Diagnostic
 
 
 def print_json(value: object) -> None:
