@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import Usage
-from satchel.chat.messages import ToolOutput
+from satchel.chat.messages import Reasoning, ToolOutput
 from satchel.chat.request import ChatRequest, ToolPolicy
 from satchel.engine.calls import MAX_ARGUMENTS_CHARS, MAX_REFUSED
 from satchel.engine.events import (
@@ -319,6 +320,20 @@ async def test_families_without_tool_role_get_results_as_user_turns(skills: Path
     assert told.role == "user"
     assert told.text.startswith("Result of your skills_read call:")
     assert "OKAPI" in told.text
+
+
+@pytest.mark.parametrize(("replay", "is_kept"), [("text", True), ("drop", False)])
+async def test_reasoning_goes_back_only_where_the_family_wants_it(
+    skills: Path, replay: Literal["text", "drop"], *, is_kept: bool
+) -> None:
+    model = ScriptedModel(
+        [Reply(reasoning=("hm",), calls=(call("skills_read", READ_PDF),)), Reply(text=("ok",))],
+        capabilities=ModelCapabilities(reasoning_replay=replay),
+    )
+    await collect(runtime_over(model, skills), ask())
+    said = next(item for item in model.requests[1].messages if item.role == "assistant")
+    assert any(isinstance(part, Reasoning) for part in said.parts) is is_kept
+    assert said.tool_uses
 
 
 async def test_families_without_tools_get_bodies(skills: Path) -> None:

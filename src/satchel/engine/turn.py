@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import Finish, ModelDone, Usage
-from satchel.chat.messages import Message, Text, ToolOutput, ToolUse, message
+from satchel.chat.messages import Message, Reasoning, Text, ToolOutput, ToolUse, message
 from satchel.chat.request import ChatRequest, ToolPolicy, ToolSpec
 from satchel.context.budget import tokens
 from satchel.engine.calls import OwnCalls
@@ -185,6 +185,8 @@ class Turn:
     # -- the transcript ----------------------------------------------------------------------------------------------
 
     def _record(self, said: Message, ours: Sequence[ToolUse], results: Sequence[ToolResult]) -> None:
+        if self._plan.capabilities.reasoning_replay == "drop":
+            said = replace(said, parts=tuple(part for part in said.parts if not isinstance(part, Reasoning)))
         if not self._plan.capabilities.tool_role:
             # The chat template would drop calls and results without a word, so both become prose.
             told = "\n\n".join(
