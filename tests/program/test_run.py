@@ -215,3 +215,17 @@ async def test_what_a_model_asks_for_cannot_pass_for_a_line_of_the_program(skill
     assert ended.code == 0
     assert [line.split()[0] for line in ended.err.splitlines()] == ["offered", "failed", "cost"]
     assert "\x1b" not in ended.err
+
+
+async def test_ceilings_and_disabled_skills_are_settings(skills: Path) -> None:
+    write_skill(skills, "zebra", files={"a.md": "A", "b.md": "B"})
+    ended = await satchel("list", "--skills-dir", str(skills), "--json", SATCHEL_SKILLS_DISABLED="canary")
+    assert [skill["name"] for skill in json.loads(ended.out)["skills"]] == ["pottery", "zebra"]
+    ended = await satchel("list", "--skills-dir", str(skills), "--json", SATCHEL_SKILLS_MAX_SKILLS="1")
+    assert [skill["name"] for skill in json.loads(ended.out)["skills"]] == ["canary"]
+    ended = await satchel("show", "zebra", "--skills-dir", str(skills), SATCHEL_SKILLS_MAX_FILES="2")
+    assert ended.code == 1
+    assert "too many files" in ended.err or "files" in ended.err
+    ended = await satchel("list", "--skills-dir", str(skills), SATCHEL_SKILLS_MAX_FILES="0")
+    assert ended.code == 2
+    assert "SATCHEL_SKILLS_MAX_FILES" in ended.err

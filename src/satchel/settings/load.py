@@ -58,6 +58,8 @@ _SKILLS, _EMBEDDED, _UPSTREAM, _SERVER, _LOOP = (
     LoopLimits(),
 )
 
+_Ceiling = Annotated[int, Field(ge=1)]
+
 TABLE: tuple[Row, ...] = (
     Row(
         key="skills.dirs",
@@ -73,6 +75,17 @@ TABLE: tuple[Row, ...] = (
         default=_SKILLS.dialect,
         flag="--dialect",
         variable="SATCHEL_DIALECT",
+    ),
+    Row(
+        key="skills.disabled",
+        type=tuple[str, ...],
+        default=_SKILLS.disabled,
+        variable="SATCHEL_SKILLS_DISABLED",
+        separator=os.pathsep,
+    ),
+    *(
+        Row(key=f"skills.{name}", type=_Ceiling, default=None, variable=f"SATCHEL_SKILLS_{name.upper()}")
+        for name in ("max_skills", "max_files", "max_skill_bytes", "max_manifest_bytes")
     ),
     Row(
         key="skills.enabled",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from satchel.context.budget import page_bytes
@@ -52,7 +53,16 @@ def working_directory() -> Path:
 
 def open_library(settings: Settings) -> Library:
     """Scans the roots. Broken skills are diagnostics of the result, never errors."""
-    return discover(roots(settings), dialect=DIALECTS[settings.skills.dialect], disabled=settings.skills.disabled)
+    chosen = settings.skills
+    row = DIALECTS[chosen.dialect]
+    ceilings = {
+        "skills": chosen.max_skills,
+        "files": chosen.max_files,
+        "skill_bytes": chosen.max_skill_bytes,
+        "manifest_bytes": chosen.max_manifest_bytes,
+    }
+    limits = replace(row.limits, **{name: value for name, value in ceilings.items() if value is not None})
+    return discover(roots(settings), dialect=row, disabled=chosen.disabled, limits=limits)
 
 
 def open_source(settings: Settings) -> DirectorySource | None:
