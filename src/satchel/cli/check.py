@@ -12,9 +12,10 @@ from cyclopts import Parameter
 from satchel.cli.console import line, print_diagnostics, print_json, printable, say
 from satchel.cli.options import Json
 from satchel.errors import SetupError
-from satchel.library.checking import CheckReport, SkillCheck, find_dialect, find_targets
+from satchel.library.checking import CheckReport, SkillCheck, find_targets
 from satchel.library.checking import check as check_skills
 from satchel.library.fixing import plan_fixes
+from satchel.skills.dialects import find_dialect
 from satchel.skills.files import is_manifest
 from satchel.wiring.sources import working_directory
 

@@ -15,6 +15,7 @@ from typing import Literal
 from satchel.context.budget import DESCRIPTION_CAP, truncate
 from satchel.context.marks import unmarked_line
 from satchel.skills.dialect import Dialect
+from satchel.skills.dialects import find_dialect
 from satchel.skills.model import MANIFEST, Skill
 from satchel.skills.oneline import one_line
 
@@ -45,7 +46,7 @@ class Listing:
     omitted: tuple[str, ...] = ()
 
 
-def render_section(skills: Iterable[Skill], *, dialect: Dialect | None = None) -> Listing:
+def render_section(skills: Iterable[Skill], *, dialect: str | Dialect | None = None) -> Listing:
     """The section of seed 002 for one turn, with the path of each SKILL.md; "" without skills.
 
     Descriptions are cut at 1,024 characters, without a mark. The tools that it names are the application's.
@@ -64,7 +65,7 @@ def format_skill_listing(
     max_chars: int | None = None,
     format: Literal["plain", "xml"] = "plain",  # noqa: A002 - the name that the seed gives it
     include_when_to_use: bool = True,
-    dialect: Dialect | None = None,
+    dialect: str | Dialect | None = None,
 ) -> Listing:
     """The listing of seed 004: ``- name: description. Use when ...`` lines, or ``<skill>`` elements in ``<skills>``.
 
@@ -81,7 +82,9 @@ def format_skill_listing(
     return draft.listing(max_chars)
 
 
-def available_skills(skills: Iterable[Skill], *, location: bool = True, dialect: Dialect | None = None) -> Listing:
+def available_skills(
+    skills: Iterable[Skill], *, location: bool = True, dialect: str | Dialect | None = None
+) -> Listing:
     """The ``<available_skills>`` block of the guide for clients; "" without skills.
 
     ``location`` adds the path of each SKILL.md, for models that read files themselves.
@@ -91,7 +94,7 @@ def available_skills(skills: Iterable[Skill], *, location: bool = True, dialect:
     return _fit(entries, dialect, frame).listing()
 
 
-def slash_menu(skills: Iterable[Skill], *, dialect: Dialect | None = None) -> Listing:
+def slash_menu(skills: Iterable[Skill], *, dialect: str | Dialect | None = None) -> Listing:
     """One line for each skill that a user may invoke: ``/name argument-hint - description``."""
     entries: list[_Entry] = []
     for skill in skills:
@@ -164,12 +167,13 @@ class _Draft:
         return Listing(text=text, shortened=tuple(shortened), omitted=tuple(omitted))
 
 
-def _fit(entries: Sequence[_Entry], dialect: Dialect | None, frame: _Frame, *, cap: int | None = None) -> _Draft:
+def _fit(entries: Sequence[_Entry], dialect: str | Dialect | None, frame: _Frame, *, cap: int | None = None) -> _Draft:
     """The entries within the bounds of the row: all are shortened before one is left out."""
     longest = max((entry.size for entry in entries), default=0)
-    bounds = (cap, dialect.listing_each if dialect else None)
+    row = None if dialect is None else find_dialect(dialect)
+    bounds = (cap, row.listing_each if row else None)
     each = min([longest, *(bound for bound in bounds if bound is not None)])
-    total = dialect.listing_total if dialect else None
+    total = row.listing_total if row else None
     whole = _Draft(frame=frame, entries=entries, limit=each)
     if total is None or not entries or len(whole.text()) <= total:
         return whole

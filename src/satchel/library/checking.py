@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from satchel.context.budget import tokens
-from satchel.errors import PathError, SetupError, SkillError
+from satchel.errors import PathError, SkillError
 from satchel.library.index import index_files
 from satchel.library.open import read_manifest
 from satchel.library.walk import Found, Place, find_skills
@@ -18,11 +18,10 @@ from satchel.pathguard import open_inside
 from satchel.skills.collide import Candidate, settle
 from satchel.skills.diagnostics import judge
 from satchel.skills.dialect import Dialect
-from satchel.skills.dialects import DIALECTS, PORTABLE
+from satchel.skills.dialects import DIALECTS, PORTABLE, find_dialect
 from satchel.skills.files import is_manifest
 from satchel.skills.lint import Subject, lint, needs_first_line, secret_findings
 from satchel.skills.model import Diagnostic, Skill, SkillFile
-from satchel.skills.names import near_names
 from satchel.skills.portability import Home, at_home, differences
 
 ALL_TARGETS = "all"
@@ -131,20 +130,6 @@ def skills_at(path: StrPath, dialect: Dialect) -> Found:
         hint = "A skill is a directory with a file called SKILL.md."
         raise SkillError("skill-not-found", f"{reason} {given}.", hint=hint)
     return found
-
-
-def find_dialect(dialect: str | Dialect) -> Dialect:
-    """The row of that id.
-
-    Raises:
-        SetupError: "setting-invalid".
-    """
-    row = dialect if isinstance(dialect, Dialect) else DIALECTS.get(dialect)
-    if row is None:
-        near = near_names(str(dialect), DIALECTS)
-        hint = f"Did you mean {', '.join(near)}?" if near else f"Known are {', '.join(DIALECTS)}."
-        raise SetupError("setting-invalid", f'There is no dialect called "{dialect}".', hint=hint)
-    return row
 
 
 def find_targets(targets: str | Iterable[str | Dialect]) -> tuple[Dialect, ...]:

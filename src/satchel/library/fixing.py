@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from satchel.errors import PathError
-from satchel.library.checking import StrPath, find_dialect, skills_at
+from satchel.library.checking import StrPath, skills_at
 from satchel.library.open import read_manifest
 from satchel.pathguard import is_inside
 from satchel.skills.dialect import Dialect
+from satchel.skills.dialects import find_dialect
 from satchel.skills.fix import fix_manifest
 
 

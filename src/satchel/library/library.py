@@ -15,7 +15,7 @@ from satchel.library.walk import Place, find_skills
 from satchel.skills.catalog import Catalog
 from satchel.skills.collide import Candidate, in_namespace, name_key, namespaces, settle, share_a_name
 from satchel.skills.dialect import Dialect, Limits
-from satchel.skills.dialects import DIALECTS, PORTABLE
+from satchel.skills.dialects import PORTABLE, find_dialect
 from satchel.skills.files import is_manifest
 from satchel.skills.manifest import parse_head
 from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
@@ -48,18 +48,19 @@ class Library:
 
     def __init__(
         self,
-        roots: Iterable[StrPath],
+        roots: StrPath | Iterable[StrPath],
         *,
         dialect: str | Dialect = PORTABLE,
-        disabled: Collection[str] = (),
+        disabled: str | Collection[str] = (),
         limits: Limits | None = None,
     ) -> None:
-        row = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+        row = find_dialect(dialect)
+        left_out = [disabled] if isinstance(disabled, str) else disabled
         given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
         self.roots = tuple(os.path.abspath(root) for root in given)
         self.dialect = row if limits is None else replace(row, limits=limits)
-        self._disabled_names = frozenset(name_key(name, row) for name in disabled if not os.path.isabs(name))
-        self._disabled_paths = frozenset(_directory_of(path) for path in disabled if os.path.isabs(path))
+        self._disabled_names = frozenset(name_key(name, row) for name in left_out if not os.path.isabs(name))
+        self._disabled_paths = frozenset(_directory_of(path) for path in left_out if os.path.isabs(path))
         self._state = self._scan()
 
     @property
@@ -107,7 +108,7 @@ class Library:
         known, place = self._find(skill)
         return load(place, self.dialect, self.label, known=known)
 
-    def read(self, skill: str | SkillRef | Skill, path: str, *, offset: int = 0, max_bytes: int = PAGE_BYTES) -> Page:
+    def read(self, skill: str | SkillRef | Skill, path: str, offset: int = 0, *, max_bytes: int = PAGE_BYTES) -> Page:
         """At most ``max_bytes`` of a bundled text file; "" and "SKILL.md" name the skill's own file.
 
         Raises:
@@ -200,10 +201,10 @@ class Library:
 
 
 def discover(
-    roots: Iterable[StrPath],
+    roots: StrPath | Iterable[StrPath],
     *,
     dialect: str | Dialect = PORTABLE,
-    disabled: Collection[str] = (),
+    disabled: str | Collection[str] = (),
     limits: Limits | None = None,
 ) -> Library:
     """Finds the skills below ``roots``, in order of precedence, as ``dialect`` (a row or its id) finds and reads them.

@@ -14,7 +14,7 @@ from satchel.library.walk import Place, find_skills
 from satchel.pathguard import open_inside, split_path
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import Dialect, Limits
-from satchel.skills.dialects import DIALECTS
+from satchel.skills.dialects import find_dialect
 from satchel.skills.files import SNIFF_BYTES, is_manifest, looks_like_text, text_by_name
 from satchel.skills.manifest import Manifest, parse_manifest
 from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill
@@ -79,7 +79,7 @@ def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = N
 
 
 def load_skill(
-    path: str | os.PathLike[str], *, dialect: str | Dialect = "portable", limits: Limits | None = None
+    path: str | os.PathLike[str], dialect: str | Dialect = "portable", *, limits: Limits | None = None
 ) -> LoadedSkill:
     """Reads the skill in the directory ``path`` (or whose SKILL.md is ``path``), wherever the dialect looks for skills.
 
@@ -88,7 +88,7 @@ def load_skill(
     Raises:
         SkillError: "skill-not-found" when there is no SKILL.md, "skill-invalid" when it cannot be used.
     """
-    row = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+    row = find_dialect(dialect)
     row = replace(row, min_depth=0, max_depth=0, limits=limits or row.limits)
     directory = os.path.realpath(path)
     if is_manifest(os.path.basename(directory)) and not os.path.isdir(directory):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from satchel.errors import SkillError
 from satchel.skills.dialect import Dialect
-from satchel.skills.dialects import DIALECTS
+from satchel.skills.dialects import find_dialect
 from satchel.skills.fields import YamlValue
 from satchel.skills.manifest import parse_values
 from satchel.skills.model import LoadedSkill
@@ -20,7 +20,7 @@ def inline(
     description: str,
     instructions: str,
     when_to_use: str = "",
-    allowed_tools: Sequence[str] = (),
+    allowed_tools: str | Sequence[str] = (),
     frontmatter: Mapping[str, YamlValue] | None = None,
     dialect: str | Dialect = "portable",
     source: str = SOURCE,
@@ -33,12 +33,12 @@ def inline(
     Raises:
         SkillError: "skill-invalid", with the findings in ``data["diagnostics"]``.
     """
-    row = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+    row = find_dialect(dialect)
     values: dict[str, YamlValue] = {"name": name, "description": description}
     if when_to_use:
         values["when-to-use"] = when_to_use
     if allowed_tools:
-        values["allowed-tools"] = list(allowed_tools)
+        values["allowed-tools"] = allowed_tools if isinstance(allowed_tools, str) else list(allowed_tools)
     values = {**(frontmatter or {}), **values}
     manifest = parse_values(values, instructions, directory=name, dialect=row, source=source)
     if manifest.skill is None:

@@ -27,7 +27,7 @@ from satchel.errors import SkillError
 from satchel.skills.arguments import Declared, declared_arguments, split_arguments
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import Dialect
-from satchel.skills.dialects import DIALECTS, PORTABLE
+from satchel.skills.dialects import PORTABLE, find_dialect
 from satchel.skills.model import MANIFEST, Diagnostic, LoadedSkill
 from satchel.skills.oneline import one_line
 
@@ -90,7 +90,7 @@ def substitute(
     Raises:
         SkillError: "skill-invalid" when more than ``MAX_INSERTED`` characters would be inserted.
     """
-    row = dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
+    row = find_dialect(dialect)
     if not isinstance(declared, Declared):
         declared = Declared(names=tuple(declared.split() if isinstance(declared, str) else declared))
     given = None if arguments is None else _Given(arguments, row, declared)

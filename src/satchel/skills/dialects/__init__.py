@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from satchel.errors import SetupError
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects.harnesses import ANTHROPIC_API, CLAUDE_CODE, CODEX, GEMINI_CLI, MCP, OPENAI_API, OPENCODE
 from satchel.skills.dialects.ours import AGENTSKILLS, PORTABLE
 from satchel.skills.dialects.seeds import AGENT_SH, CONTEXTCHEF, FLOWCRAFT, TENSORSHARP, TNSAI
+from satchel.skills.names import near_names
 
 DIALECTS: dict[str, Dialect] = {
     row.id: row
@@ -27,6 +29,21 @@ DIALECTS: dict[str, Dialect] = {
     )
 }
 
+
+def find_dialect(dialect: str | Dialect) -> Dialect:
+    """The row of that id; a row is taken as it is.
+
+    Raises:
+        SetupError: "setting-invalid".
+    """
+    row = dialect if isinstance(dialect, Dialect) else DIALECTS.get(dialect)
+    if row is None:
+        near = near_names(str(dialect), DIALECTS)
+        hint = f"Did you mean {', '.join(near)}?" if near else f"Known are {', '.join(DIALECTS)}."
+        raise SetupError("setting-invalid", f'There is no dialect called "{dialect}".', hint=hint)
+    return row
+
+
 __all__ = [
     "AGENTSKILLS",
     "AGENT_SH",
@@ -43,4 +60,5 @@ __all__ = [
     "PORTABLE",
     "TENSORSHARP",
     "TNSAI",
+    "find_dialect",
 ]
