@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.events import ModelDone, ModelEvent, ModelText, Usage
 from satchel.chat.messages import Message, Text
-from satchel.chat.request import ChatRequest, ToolSpec
+from satchel.chat.request import Caller, ChatRequest, ToolSpec
 from satchel.engine.host import ToolBox
 from satchel.engine.runtime import HostContext, Runtime
 from satchel.errors import PathError, SkillError
@@ -38,7 +38,8 @@ class Flow:
         self.entered = asyncio.Event()
         self.left = asyncio.Event()
 
-    async def models(self) -> tuple[ModelInfo, ...]:
+    async def models(self, caller: Caller = Caller()) -> tuple[ModelInfo, ...]:
+        del caller
         return ()
 
     def capabilities(self, model: str) -> ModelCapabilities:

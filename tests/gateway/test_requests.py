@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.types import Message
 
+from satchel.chat.request import Caller
 from satchel.errors import RequestError, SatchelError, SkillError, UpstreamError
 from satchel.gateway.body import MAX_DEPTH, encode_json, parse_object, read_body
 from satchel.gateway.failures import failure_response, vendor_error
+from satchel.gateway.fields import MAX_MESSAGES, MAX_PARTS, MAX_TOOLS
 from satchel.gateway.openai_chat.translate import read_call
-from satchel.gateway.openai_chat.wire import MAX_MESSAGES, MAX_PARTS, MAX_TOOLS
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
 from tests import support
 from tests.gateway.serving import runtime_over, serving
@@ -199,7 +200,7 @@ CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{
 )
 def test_bodies_of_endless_small_things_are_refused_by_field(body: dict[str, Any], field: str) -> None:
     with pytest.raises(RequestError) as caught:
-        read_call(body)
+        read_call(body, Caller())
     assert caught.value.code == "invalid-request"
     assert caught.value.data["field"] == field
 

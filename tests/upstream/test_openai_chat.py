@@ -9,7 +9,7 @@ import pytest
 from satchel.chat.capabilities import ModelInfo
 from satchel.chat.events import ModelCall, ModelDone, ModelReasoning, ModelText, Usage
 from satchel.chat.messages import message
-from satchel.chat.request import ChatRequest, Sampling, ToolSpec
+from satchel.chat.request import Caller, ChatRequest, Sampling, ToolSpec
 from satchel.errors import RequestError, SetupError, UpstreamError
 from satchel.ports.models import UpstreamOptions
 from satchel.testing.scripted_openai import (
@@ -117,18 +117,18 @@ async def test_a_plain_json_answer_is_accepted():
         assert events[-1].usage == Usage(prompt_tokens=1, completion_tokens=2)
 
 
-async def test_another_key_shares_the_connections_and_closes_none():
-    async with ScriptedOpenAI([says("a"), says("b")]) as server, client_for(server.url, api_key="own") as client:
-        theirs = client.with_key("theirs")
-        await collect(theirs)
-        await theirs.aclose()
-        await collect(client)
-        assert [seen.headers["Authorization"] for seen in server.requests] == ["Bearer theirs", "Bearer own"]
+@pytest.mark.parametrize(("own", "sent"), [("own", "Bearer own"), ("", "Bearer theirs")])
+async def test_a_callers_key_is_sent_only_where_none_is_configured(own: str, sent: str):
+    async with ScriptedOpenAI([says("a")]) as server, client_for(server.url, api_key=own) as client:
+        request = ChatRequest(messages=(message("user", "hi"),), model="m", caller=Caller(key="theirs"))
+        await collect(client, request)
+        assert [seen.headers["Authorization"] for seen in server.requests] == [sent]
+        assert "theirs" not in repr(request)
 
 
 async def test_a_key_that_no_header_can_carry_is_refused():
-    async with ScriptedOpenAI([]) as server, client_for(server.url) as client:
-        assert (await failure_of(client.with_key("a\r\nX-Evil: 1"))).code == "upstream-auth"
+    async with ScriptedOpenAI([]) as server, client_for(server.url, api_key="a\r\nX-Evil: 1") as client:
+        assert (await failure_of(client)).code == "upstream-auth"
 
 
 async def test_a_closed_client_does_not_come_back():
@@ -165,7 +165,7 @@ async def test_models_tell_their_context_windows():
             1000,
         ]
         assert client.capabilities("a").tools == "native"
-        assert client.with_key("x").capabilities("b").context_tokens == 2000
+        assert client.capabilities("b").context_tokens == 2000
 
 
 async def test_the_servers_first_model_stands_in_for_none():

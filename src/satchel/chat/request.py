@@ -55,6 +55,18 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """What a client's request says of the client, for a model server that is configured to be told.
+
+    ``key`` is the client's own key: sent upstream only where none is configured, never logged. ``betas`` are the beta
+    features that an Anthropic client names in its headers.
+    """
+
+    key: str = field(default="", repr=False)
+    betas: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """One generation: ``model`` is a name that the model client knows, "" its default.
 
@@ -67,4 +79,5 @@ class ChatRequest:
     tool_choice: ToolPolicy | None = None
     sampling: Sampling = Sampling()
     max_tokens: int | None = None
+    caller: Caller = Caller()
     extra: Extra = field(default_factory=_no_extra)

@@ -5,15 +5,20 @@ There is no error event: a turn fails with one ``SatchelError`` out of its itera
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from satchel.chat.events import Finish, Usage
-from satchel.chat.messages import Message, ToolUse
+from satchel.chat.messages import Extra, Json, Message, ToolUse
 from satchel.ports.execution import Confinement
 from satchel.skills.model import SkillRef
 
 ROOT = "/root"
+
+
+def _no_extra() -> Extra:
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +44,21 @@ class TurnStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta(Event):
-    """Text of the answer, as it came. ``round`` tells prose of different rounds apart (see ``ProseJoiner``)."""
+    """Text of the answer, as it came. ``round`` tells prose of different rounds apart (see ``ProseJoiner``).
+
+    ``extra`` is what the model server sent beside it (log probabilities, annotations), for a face of the same format.
+    """
 
     text: str
+    extra: Extra = field(default_factory=_no_extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningDelta(Event):
-    """Reasoning, as it came."""
+    """Reasoning, as it came. ``opaque`` is the vendor's whole signed or encrypted item, in the delta that ends it."""
 
     text: str
+    opaque: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +135,9 @@ class TurnDone(Event):
     """Last event. ``usage`` is the sum over ``rounds``; ``usage_by_round`` has one entry a generation.
 
     ``client_calls`` are calls to the client's own tools, which are never executed here. ``transcript`` holds the
-    messages that this turn added, own tool turns included.
+    messages that this turn added, own tool turns included. ``continuation`` is a token for them: a follow-up request
+    that carries it gets them back in the place of what the client saw; "" when the client saw all there is.
+    ``extra`` is what the model server said at the end of the last generation, for a face of the same format.
     """
 
     finish: Finish
@@ -135,6 +147,8 @@ class TurnDone(Event):
     hit_round_limit: bool = False
     client_calls: tuple[ToolUse, ...] = ()
     transcript: tuple[Message, ...] = ()
+    continuation: str = ""
+    extra: Extra = field(default_factory=_no_extra)
 
 
 TurnEvent = (

@@ -35,7 +35,8 @@ class SkillSelection:
 class TurnRequest:
     """One request until its answer. ``workspace`` is a directory for tools that make files, "" for none.
 
-    ``deadline_s`` bounds the whole turn in seconds; None leaves it open.
+    ``deadline_s`` bounds the whole turn in seconds; None leaves it open. ``continuation`` is the token of an earlier
+    ``TurnDone``, "" for none.
     """
 
     chat: ChatRequest
@@ -44,3 +45,4 @@ class TurnRequest:
     agent: str = ROOT
     workspace: str = ""
     deadline_s: float | None = None
+    continuation: str = ""

@@ -92,10 +92,10 @@ class Round:
         assert self._source is not None
         async for event in self._source:
             match event:
-                case ModelText(text=text):
-                    yield TextDelta(agent=self._agent, round=self._number, text=text)
-                case ModelReasoning(text=text):
-                    yield ReasoningDelta(agent=self._agent, round=self._number, text=text)
+                case ModelText(text=text, extra=extra):
+                    yield TextDelta(agent=self._agent, round=self._number, text=text, extra=extra)
+                case ModelReasoning(text=text, opaque=opaque):
+                    yield ReasoningDelta(agent=self._agent, round=self._number, text=text, opaque=opaque)
                 case ModelCall():
                     if self._partition.is_client(event.name):
                         yield self._client_delta(event)

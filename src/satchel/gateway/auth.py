@@ -10,12 +10,14 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
+from satchel.chat.request import Caller
 from satchel.errors import RequestError
 from satchel.gateway.options import ServerOptions
 
 _LOOPBACK_V4 = re.compile(r"127(?:\.[0-9]{1,3}){3}")
+_api_key = APIKeyHeader(name="x-api-key", auto_error=False, description="The same, as Anthropic clients send it.")
 _bearer = HTTPBearer(auto_error=False, description="One of the server's keys; not needed when it has none.")
 
 
@@ -29,13 +31,19 @@ class KeyCheck:
     def __init__(self, keys: Iterable[str]) -> None:
         self._digests = tuple(_digest(key.encode()) for key in keys)
 
-    async def __call__(self, sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> None:
+    async def __call__(
+        self,
+        request: Request,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+        x_api_key: Annotated[str | None, Depends(_api_key)],
+    ) -> None:
         """Raises ``RequestError`` "unauthorized"."""
-        if self._digests and not self._is_known(sent.credentials if sent else ""):
+        del bearer, x_api_key  # They stand here for the OpenAPI page.
+        if self._digests and not self._is_known(sent_key(request)):
             raise RequestError(
                 "unauthorized",
                 "The key is missing or not known here.",
-                hint='Send "Authorization: Bearer KEY" with a key of this server.',
+                hint='Send "Authorization: Bearer KEY" or "x-api-key: KEY" with a key of this server.',
             )
 
     def _is_known(self, key: str) -> bool:
@@ -69,6 +77,23 @@ class OriginCheck:
                 "Web pages of other sites may not use this gateway.",
                 hint="Set SATCHEL_KEYS and send one of the keys to use it from elsewhere.",
             )
+
+
+def caller_of(request: Request, options: ServerOptions) -> Caller:
+    """Who asks. Keys of this gateway are its own business and go nowhere; any other key may go upstream."""
+    betas = request.headers.get("anthropic-beta", "")
+    return Caller(
+        key="" if options.keys else sent_key(request),
+        betas=tuple(name for item in betas.split(",") if (name := item.strip())),
+    )
+
+
+def sent_key(request: Request) -> str:
+    """The key in ``Authorization: Bearer`` or ``x-api-key``, "" without one."""
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    if scheme.casefold() == "bearer" and bearer.strip():
+        return bearer.strip()
+    return request.headers.get("x-api-key", "").strip()
 
 
 def _hostname(address: str) -> str:

@@ -48,6 +48,12 @@ _BY_CLASS: tuple[tuple[type[SatchelError], HTTPStatus], ...] = (
     (WeightsError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_ANTHROPIC_TYPES = _TYPES | {
+    404: "not_found_error",
+    413: "request_too_large",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
 _HEADER_TEXT = re.compile(r"[!-~][ -~]{0,63}")
 
 
@@ -84,6 +90,18 @@ def told(failure: SatchelError) -> str:
     return f"{failure.message}{stop} {failure.hint}"
 
 
+def anthropic_error(failure: SatchelError) -> dict[str, object]:
+    """``{"type": "error", "error": {"type", "message"}}``."""
+    return _anthropic(told(failure), status=status_of(failure))
+
+
+def error_body(path: str, failure: SatchelError) -> dict[str, object]:
+    """A failure in the shape that clients of ``path`` expect."""
+    if _is_anthropic(path):
+        return anthropic_error(failure)
+    return vendor_error(failure) if _is_vendor(path) else {"error": told(failure)}
+
+
 def vendor_error(failure: SatchelError) -> dict[str, object]:
     """``{"error": {"message", "type", "code", "param", ...}}``. A refused request also gets its ``data``."""
     data = dict(failure.data)
@@ -106,9 +124,7 @@ def failure_response(path: str, failure: SatchelError) -> Response:
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         # The rest of the body is still on its way: the connection cannot carry another request.
         headers["Connection"] = "close"
-    return json_response(
-        vendor_error(failure) if _is_vendor(path) else {"error": told(failure)}, status=status, headers=headers
-    )
+    return json_response(error_body(path, failure), status=status, headers=headers)
 
 
 def shutting_down() -> SatchelError:
@@ -186,13 +202,27 @@ def _plain(
     param: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    body: object = _vendor(message, status=status, code=code, param=param)
-    return json_response(body if _is_vendor(request.url.path) else {"error": message}, status=status, headers=headers)
+    path = request.url.path
+    body: object = {"error": message}
+    if _is_anthropic(path):
+        body = _anthropic(message, status=status)
+    elif _is_vendor(path):
+        body = _vendor(message, status=status, code=code, param=param)
+    return json_response(body, status=status, headers=headers)
 
 
 def _vendor(message: str, *, status: int, code: str, param: object) -> dict[str, dict[str, object]]:
     kind = "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
     return {"error": {"message": message, "type": _TYPES.get(status, kind), "code": code, "param": param}}
+
+
+def _anthropic(message: str, *, status: int) -> dict[str, object]:
+    kind = "api_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
+    return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, kind), "message": message}}
+
+
+def _is_anthropic(path: str) -> bool:
+    return path == "/v1/messages" or path.startswith("/v1/messages/")
 
 
 def _is_vendor(path: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.events import ModelEvent
-from satchel.chat.request import ChatRequest
+from satchel.chat.request import Caller, ChatRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,13 @@ class EmbeddedOptions:
 class UpstreamOptions:
     """A model server to speak to. ``url`` is its base address, with the version segment where the API has one.
 
-    ``api_key`` goes out as a bearer token. ``connect_s`` bounds the connection, ``silence_s`` the time without a
-    byte; a generation as a whole has no limit here.
+    ``name`` tells several servers apart. ``api_key`` is sent as the API wants it; without one, each caller's own key
+    is. ``connect_s`` bounds the connection, ``silence_s`` the time without a byte; a generation as a whole has no limit
+    here.
     """
 
-    kind: Literal["openai"] = "openai"
+    name: str = ""
+    kind: Literal["openai", "responses", "ollama", "anthropic"] = "openai"
     url: str = ""
     api_key: str = ""
     connect_s: float = 10.0
@@ -43,8 +45,8 @@ class UpstreamOptions:
 class ModelClient(Protocol):
     """One model server, or several behind one face."""
 
-    async def models(self) -> tuple[ModelInfo, ...]:
-        """What can be asked for."""
+    async def models(self, caller: Caller = Caller()) -> tuple[ModelInfo, ...]:
+        """What ``caller`` can ask for."""
         ...
 
     def capabilities(self, model: str) -> ModelCapabilities:

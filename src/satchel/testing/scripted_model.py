@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.events import Finish, ModelCall, ModelDone, ModelEvent, ModelReasoning, ModelText, Usage
 from satchel.chat.messages import Message, Part, Reasoning, Text, ToolUse
-from satchel.chat.request import ChatRequest
+from satchel.chat.request import Caller, ChatRequest
 from satchel.errors import UpstreamError
 
 
@@ -54,7 +54,8 @@ class ScriptedModel:
         self.asked = asyncio.Event()
         self.closed = 0
 
-    async def models(self) -> tuple[ModelInfo, ...]:
+    async def models(self, caller: Caller = Caller()) -> tuple[ModelInfo, ...]:
+        del caller
         return (ModelInfo(id="scripted", owned_by="satchel"),)
 
     def capabilities(self, model: str) -> ModelCapabilities:

@@ -17,9 +17,9 @@ from satchel.chat.codec._common import count, garbled_answer
 from satchel.chat.codec.failures import read_failure
 from satchel.chat.events import ModelCall, ModelDone, ModelEvent, ModelReasoning, ModelText
 from satchel.chat.messages import Json, Media, Reasoning, Text, ToolOutput, ToolUse
-from satchel.chat.request import ChatRequest
+from satchel.chat.request import Caller, ChatRequest
 from satchel.errors import RequestError, UpstreamError
-from satchel.ports.models import ModelClient, UpstreamOptions
+from satchel.ports.models import UpstreamOptions
 from satchel.upstream.http import Endpoint, SseParser, cut_off, read_json, too_large, without_key
 
 _CONTEXT_FIELDS = ("context_length", "max_model_len", "context_window", "max_context_length", "n_ctx")
@@ -43,19 +43,10 @@ class OpenAIChatClient:
         self._options = options
         self._endpoint = Endpoint(options)
         self._learned = _Learned()
-        self._is_owner = True
 
-    def with_key(self, key: str) -> ModelClient:
-        """The same server spoken to with another key. It shares the connections and closes none of them."""
-        client = OpenAIChatClient(replace(self._options, api_key=key))
-        client._endpoint = self._endpoint
-        client._learned = self._learned
-        client._is_owner = False
-        return client
-
-    async def models(self) -> tuple[ModelInfo, ...]:
+    async def models(self, caller: Caller = Caller()) -> tuple[ModelInfo, ...]:
         """What the server lists. Raises ``UpstreamError``."""
-        key = self._options.api_key
+        key = self._options.api_key or caller.key
         response = await self._endpoint.request("GET", "/models", api_key=key)
         try:
             if response.status != HTTPStatus.OK:
@@ -80,14 +71,16 @@ class OpenAIChatClient:
         return self._stream(request)
 
     async def aclose(self) -> None:
-        if self._is_owner:
-            await self._endpoint.aclose()
+        await self._endpoint.aclose()
+
+    def _key(self, request: ChatRequest) -> str:
+        return self._options.api_key or request.caller.key
 
     @asynccontextmanager
     async def _stream(self, request: ChatRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         response = await self._ask(await self._with_model(request))
         try:
-            async with aclosing(_events(self._endpoint, response, self._options.api_key)) as events:
+            async with aclosing(_events(self._endpoint, response, self._key(request))) as events:
                 yield events
         finally:
             response.close()
@@ -99,7 +92,7 @@ class OpenAIChatClient:
         known = self._learned.models
         if not known:
             try:
-                known = await self.models()
+                known = await self.models(request.caller)
             except UpstreamError as error:
                 if error.code not in {"upstream-rejected", "upstream-garbled", "model-not-found"}:
                     raise
@@ -108,7 +101,7 @@ class OpenAIChatClient:
     async def _ask(self, request: ChatRequest) -> aiohttp.ClientResponse:
         takes = self._learned.takes_stream_options
         body = await asyncio.to_thread(_encode, request, takes) if _is_large(request) else _encode(request, takes)
-        key = self._options.api_key
+        key = self._key(request)
         response = await self._endpoint.request("POST", "/chat/completions", api_key=key, body=body)
         if response.status == HTTPStatus.OK:
             return response

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from satchel.errors import UpstreamError
+from satchel.gateway.auth import caller_of
 from satchel.gateway.body import json_response, read_body
 from satchel.gateway.failures import ErrorBody
 from satchel.gateway.openai_chat.translate import ChunkEncoder, CompletionEncoder, model_body, read_call
@@ -31,7 +32,8 @@ router = APIRouter(tags=["OpenAI Chat Completions"], responses=_FAILURES)
 )
 async def chat_completions(request: Request, gateway: CurrentGateway) -> Response:
     """Answers a conversation, with skills where the request does not turn them off."""
-    call = await read_body(request, gateway.options.max_body_bytes, read_call)
+    caller = caller_of(request, gateway.options)
+    call = await read_body(request, gateway.options.max_body_bytes, lambda body: read_call(body, caller))
     agent = call.turn.agent
     encoder = (
         ChunkEncoder(agent=agent, include_usage=call.include_usage)
@@ -42,16 +44,17 @@ async def chat_completions(request: Request, gateway: CurrentGateway) -> Respons
 
 
 @router.get("/v1/models", response_model=ModelListBody)
-async def list_models(gateway: CurrentGateway) -> Response:
+async def list_models(request: Request, gateway: CurrentGateway) -> Response:
     """The models that can be asked for."""
-    models = [model_body(info) for info in await gateway.runtime.models.models()]
+    models = [model_body(info) for info in await gateway.runtime.models.models(caller_of(request, gateway.options))]
     return json_response(ModelListBody(data=models).model_dump())
 
 
 @router.get("/v1/models/{model_id:path}", response_model=ModelBody)
-async def show_model(model_id: str, gateway: CurrentGateway) -> Response:
+async def show_model(model_id: str, request: Request, gateway: CurrentGateway) -> Response:
     """One of them."""
-    models = {info.id: info for info in await gateway.runtime.models.models()}
+    offered = await gateway.runtime.models.models(caller_of(request, gateway.options))
+    models = {info.id: info for info in offered}
     if model_id not in models:
         raise UpstreamError(
             "model-not-found", f'There is no model called "{model_id}".', hint="GET /v1/models lists them."

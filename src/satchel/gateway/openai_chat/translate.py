@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import cast
-
-from pydantic import ValidationError
+from dataclasses import dataclass, replace
 
 from satchel.chat.capabilities import ModelInfo
 from satchel.chat.codec.openai_chat import decode_request, encode_usage
 from satchel.chat.messages import Json, ToolUse
+from satchel.chat.request import Caller
 from satchel.engine.events import (
     CallDelta,
     ProseJoiner,
@@ -23,14 +21,15 @@ from satchel.engine.events import (
     TurnEvent,
     TurnStarted,
 )
-from satchel.engine.request import SkillSelection, TurnRequest
-from satchel.errors import RequestError, SatchelError
+from satchel.engine.request import TurnRequest
+from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
 from satchel.gateway.failures import vendor_error
-from satchel.gateway.openai_chat.wire import MAX_PARTS, ChatBody, ModelBody
+from satchel.gateway.fields import OURS, check_parts, read_fields, refused
+from satchel.gateway.openai_chat.wire import ChatBody, ModelBody
 
-_OURS = frozenset({"skills", "skills_discovery", "multi_agent", "stream", "stream_options"})
-"""Fields that end here: strict model servers refuse what they do not know, and how we stream is between us and them."""
+_ENDS_HERE = OURS | {"stream", "stream_options"}
+"""How we stream is between us and the model server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,36 +41,26 @@ class ChatCall:
     include_usage: bool
 
 
-def read_call(body: Mapping[str, Json]) -> ChatCall:
+def read_call(body: Mapping[str, Json], caller: Caller) -> ChatCall:
     """Raises ``RequestError`` "invalid-request", whose ``data["field"]`` names the field."""
-    try:
-        known = ChatBody.model_validate(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise _refused(_place(first["loc"]), f"{first['msg']}.") from None
+    known = read_fields(ChatBody, body)
     for field in ("content", "tool_calls"):
-        _check_parts(known, field)
+        check_parts(known.messages, field)
     if known.n is not None and known.n > 1:
-        raise _refused("n", "Only one choice can be made: the rounds of a skill belong to one answer.")
+        raise refused("n", "Only one choice can be made: the rounds of a skill belong to one answer.")
     include_usage = (known.stream_options or {}).get("include_usage")
     if not isinstance(include_usage, bool | None):
-        raise _refused("stream_options.include_usage", "Input should be a valid boolean.")
-    chat = decode_request({key: value for key, value in body.items() if key not in _OURS})
-    selection = SkillSelection(names=tuple(known.skills or ()), discovery=known.skills_discovery is not False)
+        raise refused("stream_options.include_usage", "Input should be a valid boolean.")
+    chat = decode_request({key: value for key, value in body.items() if key not in _ENDS_HERE})
     return ChatCall(
-        turn=TurnRequest(chat=chat, skills=selection),
+        turn=TurnRequest(
+            chat=replace(chat, caller=caller),
+            skills=known.selection(),
+            continuation=known.skills_continuation or "",
+        ),
         is_streamed=known.stream is True,
         include_usage=include_usage is True,
     )
-
-
-def _check_parts(known: ChatBody, field: str) -> None:
-    total = 0
-    for position, item in enumerate(known.messages):
-        parts: object = item.get(field)
-        total += len(cast("list[object]", parts)) if isinstance(parts, list) else 0
-        if total > MAX_PARTS:
-            raise _refused(f"messages[{position}].{field}", f"All messages together may hold {MAX_PARTS} items here.")
 
 
 def model_body(info: ModelInfo) -> ModelBody:
@@ -214,11 +203,3 @@ def _calls(uses: Iterable[ToolUse]) -> list[dict[str, object]]:
 
 def _event(value: object) -> bytes:
     return b"data: " + encode_json(value) + b"\n\n"
-
-
-def _place(path: Iterable[int | str]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
-
-
-def _refused(field: str, why: str) -> RequestError:
-    return RequestError("invalid-request", f"{field}: {why}" if field else why, data={"field": field})

@@ -5,22 +5,15 @@ Requests are checked only where a field is ours; everything else passes through 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field
 
-MAX_MESSAGES = 20_000
-MAX_PARTS = 20_000
-"""Most content parts, and most tool calls, of all messages together."""
-MAX_TOOLS = 1024
-
-SkillName = Annotated[str, StringConstraints(max_length=256)]
+from satchel.gateway.fields import MAX_MESSAGES, MAX_TOOLS, SkillFields
 
 
-class ChatBody(BaseModel):
-    """``POST /v1/chat/completions``. Unknown fields are allowed and handed on."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
+class ChatBody(SkillFields):
+    """``POST /v1/chat/completions``."""
 
     model: str | None = None
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MAX_MESSAGES)
@@ -30,13 +23,6 @@ class ChatBody(BaseModel):
     n: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
-    skills: list[SkillName] | None = Field(
-        default=None, max_length=512, description="Names of skills that this request selects."
-    )
-    skills_discovery: bool | None = Field(
-        default=None, description="Whether skills that were not selected are offered to the model too; true if absent."
-    )
-    multi_agent: bool | None = Field(default=None, description="false turns delegation off for this request.")
 
 
 class PromptDetails(BaseModel):

@@ -20,7 +20,7 @@ from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.codec._common import fresh_call_id
 from satchel.chat.events import ModelCall, ModelDone, ModelEvent, Usage
 from satchel.chat.messages import Json, Message, ToolUse
-from satchel.chat.request import ChatRequest
+from satchel.chat.request import Caller, ChatRequest
 from satchel.errors import UpstreamError, WeightsError
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
 from satchel.upstream.embedded import weights
@@ -50,8 +50,9 @@ class EmbeddedClient:
         self._server: LocalServer | None = None
         self._open: set[OpenAIChatClient] = set()
 
-    async def models(self) -> tuple[ModelInfo, ...]:
+    async def models(self, caller: Caller = Caller()) -> tuple[ModelInfo, ...]:
         """The one model, whether it is loaded or not."""
+        del caller
         return (ModelInfo(id=self._id, owned_by="satchel", context_tokens=self._options.context_tokens),)
 
     def capabilities(self, model: str) -> ModelCapabilities:
