@@ -15,6 +15,13 @@ ROOT = Path(__file__).resolve().parents[1]
 ABOUT_FINDING = """\
 Where skills may lie, and which of several with one name counts. Depth 0 is the root itself; `.*` stands for all names
 that start with a dot. No row follows a link out of the roots, and in no row does a broken skill hide a good one."""
+ABOUT_READING = """\
+What a SKILL.md becomes. Keys outside `understands` are kept as they are and never checked. `spellings` are those
+that the harness reads besides kebab-case: `snake` and `camel` stand for every key in that case. A key in any other
+spelling is kept and means nothing, as in the harness, with one exception: a key that restricts a skill
+(`allowed-tools`, `disallowed-tools`, `disable-model-invocation`, `user-invocable`) counts in every spelling, so that
+`allowedTools` is never lost. [restriction-spelling](rules.md) then says that the harness itself ignores it. Where
+the harness's own spelling stands there too, that one counts, unless the other is a switch that takes something away."""
 ABOUT_ARGUMENTS = """\
 How placeholders in the instructions are filled. A row without `positional` and `named` places no arguments. In every
 row `$ARGUMENTS[N]` counts from 0, what was inserted is never read again, and no arguments are not an empty text."""
@@ -32,13 +39,25 @@ Everything that reading, finding and checking skills can report. The severity is
 # Every field of a row stands in exactly one of these, or has a table of its own.
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Reading": (
-        "What a SKILL.md becomes. Keys outside `understands` are kept as they are and never checked.",
+        ABOUT_READING,
         ("name_from", "spellings", "reserved", "description_cut", "text_as_list", "body_newlines", "body_edges"),
     ),
     "Finding": (ABOUT_FINDING, ("min_depth", "max_depth", "nested", "skips", "collision", "lookup")),
     "Placing arguments": (
         ABOUT_ARGUMENTS,
-        ("positional", "tokens", "named", "bare", "missing", "unknown", "escapes", "append_unused", "variables"),
+        (
+            "positional",
+            "tokens",
+            "whole",
+            "named",
+            "names_have_places",
+            "bare",
+            "missing",
+            "unknown",
+            "escapes",
+            "append_unused",
+            "variables",
+        ),
     ),
     "Offering": (
         "Who may load a skill, and how many characters a listing may have.",

@@ -55,6 +55,8 @@ TEXTS: Sequence[tuple[str, str]] = (
     ("snake", manifest("name: snake", D, "when_to_use: Now", "argument_hint: '[x]'")),
     ("camel", manifest("name: camel", D, "whenToUse: Now", "argumentHint: '[x]'")),
     ("tools2", manifest("name: tools2", D, "allowed_tools: Read")),
+    ("tools3", manifest("name: tools3", D, "allowedTools: Read")),
+    ("own", manifest("name: own", D, "disable_model_invocation: true", "userInvocable: false")),
     ("vendor", manifest("name: vendor", D, "metadata: {tags: [a]}", "x-own: 1")),
     ("shape", manifest("name: shape", D, "license: [MIT]", "metadata: text")),
     ("shape2", manifest("name: shape2", "description: D.", "when-to-use: [x]")),

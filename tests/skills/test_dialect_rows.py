@@ -24,7 +24,8 @@ SHIPPED = "portable agentskills agent-sh tensorsharp flowcraft tnsai contextchef
 READING = ("refuses", "ignores", "understands", "spellings", "name_from", "reserved", "description_cut", "text_as_list")
 EDGES = ("body_newlines", "body_edges")
 FINDING = ("min_depth", "max_depth", "nested", "skips", "collision", "lookup")
-PLACING = ("positional", "tokens", "named", "bare", "missing", "unknown", "escapes", "append_unused", "variables")
+PLACING = ("positional", "tokens", "whole", "named", "names_have_places", "bare", "missing", "unknown", "escapes")
+PLACING_TOO = ("append_unused", "variables")
 OFFERING = ("listing_each", "listing_total", "model_flag", "user_flag")
 IDENTITY = ("id", "source", "read_on")
 FIELD_LIMITS = {"name": 4, "description": 4, "compatibility": 4, "argument_hint": 4}
@@ -39,7 +40,6 @@ DISK_LIMITS = {
 }
 _OTHER_SETS: dict[str, tuple[frozenset[str], ...]] = {
     "understands": (frozenset({"allowed-tools"}),),
-    "spellings": (frozenset({"snake"}), frozenset({"camel"})),
     "reserved": (frozenset({"tool"}),),
     "skips": (frozenset({HIDDEN}), frozenset({"dist"})),
     "named": (frozenset({"$name"}), frozenset({"${name}"})),
@@ -72,7 +72,11 @@ def others(row: Dialect, name: str) -> Iterator[Any]:
     if name in _OTHER_SETS:
         yield from (now ^ other for other in _OTHER_SETS[name])
         return
-    if name == "append_unused":
+    if name == "spellings":
+        yield from (now - {word} for word in now)
+        yield from (now | {word} for word in ("snake", "camel") if word not in now)
+        return
+    if isinstance(now, bool):
         yield not now
         return
     values = _OTHER_NUMBERS[name] if name in _OTHER_NUMBERS else literals(name)
@@ -85,8 +89,8 @@ def silent(row: Dialect) -> set[str]:
     """Fields whose value cannot show in this row, since another field of the row leaves them nothing to decide."""
     idle: set[str] = set()
     if row.positional is None and not row.named:  # no arguments are placed
-        idle |= {"bare", "missing", "escapes"}
-    if not row.understands & {"when-to-use", "argument-hint"}:  # no key of several words is read
+        idle |= {"whole", "names_have_places", "bare", "missing", "escapes"}
+    if not any("-" in key for key in row.understands):  # no key of several words is read
         idle |= {"spellings"}
     if not row.understands & {"allowed-tools", "paths", "arguments"}:
         idle |= {"text_as_list"}
@@ -94,6 +98,8 @@ def silent(row: Dialect) -> set[str]:
 
 
 NEUTRAL = {
+    "whole": "given",
+    "names_have_places": False,
     "bare": "always",
     "missing": "keep",
     "escapes": frozenset[str](),
@@ -115,7 +121,9 @@ def test_the_rows_that_are_shipped() -> None:
 
 
 def test_every_field_is_looked_at_below() -> None:
-    assert {*READING, *EDGES, *FINDING, *PLACING, *OFFERING, *IDENTITY, "limits"} == {f.name for f in fields(Dialect)}
+    assert {*READING, *EDGES, *FINDING, *PLACING, *PLACING_TOO, *OFFERING, *IDENTITY, "limits"} == {
+        f.name for f in fields(Dialect)
+    }
     assert FIELD_LIMITS.keys() | DISK_LIMITS.keys() == {f.name for f in fields(Limits)}
 
 
@@ -150,7 +158,7 @@ def unseen(row: Dialect, names: tuple[str, ...], look: Callable[[Dialect], objec
 def test_another_value_in_any_field_of_a_row_shows(row: Dialect, corpus: Path) -> None:
     missed = unseen(row, (*READING, *EDGES), reading)
     missed |= unseen(row, FINDING, lambda other: finding(other, corpus))
-    missed |= unseen(row, PLACING, placing)
+    missed |= unseen(row, (*PLACING, *PLACING_TOO), placing)
     missed |= unseen(row, OFFERING, offering)
     assert missed == silent(row)
     assert {name: getattr(row, name) for name in silent(row)} == {name: NEUTRAL[name] for name in silent(row)}

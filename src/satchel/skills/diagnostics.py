@@ -84,6 +84,11 @@ RULES: dict[Rule, RuleInfo] = {
         "error", "A field that restricts the skill has the wrong shape.", "See the field's format."
     ),
     "key-spelling": RuleInfo("warning", "A key is spelled in another way.", "Use the spelling of the specification."),
+    "restriction-spelling": RuleInfo(
+        "warning",
+        "A key that restricts the skill is spelled as its harness does not read it; it counts here.",
+        "Use the spelling of the specification: where the key is not read, nothing is restricted.",
+    ),
     "key-unknown": RuleInfo("note", "A key has no meaning here.", "Move it under metadata."),
     # The directory.
     "too-many-files": RuleInfo("error", "The skill holds too many files.", "Split the skill, or remove build output."),

@@ -47,7 +47,9 @@ class Dialect:
 
     Reading:
         ``understands``: the keys that have a meaning; others are kept verbatim and never checked. ``spellings``: how
-        keys of several words may be written besides kebab-case; a key that restricts a skill is read in every one.
+        keys of several words may be written besides kebab-case: in "snake" or "camel" case, or the very words that
+        are listed. A key that restricts a skill counts in any spelling, and a finding says where the harness would
+        ignore it.
         ``name_from``: "declared" (made legal), "declared-verbatim" (as written), "declared-or-directory" (made legal,
         the directory's when nothing legal is left), "legal-or-directory" (the directory's unless the declared one is
         legal as written), "verbatim-or-directory" (as written, the directory's when there is none), "directory".
@@ -69,7 +71,10 @@ class Dialect:
         ``positional``: what the first argument is called, ``$0`` or ``$1``; None: there is no ``$N``, and without any
         ``named`` form the harness places no arguments, so that ``$ARGUMENTS`` and escapes stay as written too.
         ``tokens``: how text is cut into arguments: at "blanks", at blanks outside double or single "quotes", or as a
-        "posix" shell cuts words. ``named``: the forms of a declared argument, of ``$name`` and ``${name}``. ``bare``:
+        "posix" shell cuts words. ``whole``: what ``$ARGUMENTS`` is: the text as it was "given" (of a mapping
+        ``name=value`` for each, by name), or the arguments that have a place, "joined" by one blank. ``named``: the
+        forms of a declared argument, of ``$name`` and ``${name}``. ``names_have_places``: whether names that are
+        declared in a list number the arguments, so that text fills names and a mapping fills places. ``bare``:
         whether ``$N`` and ``$name`` count "always", or only when the skill has "declared" arguments or a hint.
         ``missing``: a position without an argument is "keep" (stays as written) or "empty".
         ``unknown``: the same for ``${NAME}`` that nobody knows. ``escapes``: what stands for one literal dollar.
@@ -91,7 +96,7 @@ class Dialect:
     ignores: frozenset[Rule]
 
     understands: frozenset[Key]
-    spellings: frozenset[Literal["snake", "camel"]]
+    spellings: frozenset[str]
     name_from: Literal[
         "declared",
         "declared-verbatim",
@@ -116,7 +121,9 @@ class Dialect:
 
     positional: Literal[0, 1] | None
     tokens: Literal["blanks", "quotes", "posix"]
+    whole: Literal["given", "joined"]
     named: frozenset[str]
+    names_have_places: bool
     bare: Literal["always", "declared"]
     missing: Literal["keep", "empty"]
     unknown: Literal["keep", "empty"]

@@ -10,12 +10,12 @@ from satchel.skills.dialect import Dialect
 from satchel.skills.frontmatter import parse_frontmatter, repair, split_fences
 from satchel.skills.manifest import Manifest, parse_manifest
 from satchel.skills.model import Skill
+from satchel.skills.spelling import kebab_key
 
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r)")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?=[ \t]*:)")
 _BLANK_NAME = re.compile(r"^name[ \t]*:[ \t]*(?=[\r\n])", re.MULTILINE)
-_HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _PLAIN = re.compile(r"[a-z][a-z0-9-]*")
 _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 # Renaming would take the key from those who read it only as it is written here.
@@ -64,7 +64,7 @@ class _Fixing:
             start = _offset_of_line(block, line - _BLOCK_STARTS_AT)
             key = _KEY.match(block, start)
             if key and key.group() not in _KEPT:
-                yield block[:start] + _kebab(key.group()) + block[key.end() :]
+                yield block[:start] + kebab_key(key.group()) + block[key.end() :]
 
     def _named(self, block: str) -> Iterator[str]:
         skill = self._manifest.skill
@@ -118,11 +118,6 @@ def _quoted(block: str) -> Iterator[str]:
     changed, repaired = repair(block)
     if repaired and parse_frontmatter(changed).values:
         yield changed
-
-
-def _kebab(key: str) -> str:
-    plain = _HUMP.sub(lambda hump: "-" + hump.group().lower(), key).replace("_", "-")
-    return plain.replace("invokable", "invocable")
 
 
 def _offset_of_line(text: str, index: int) -> int:

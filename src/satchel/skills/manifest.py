@@ -13,21 +13,19 @@ from satchel.skills.frontmatter import Frontmatter, FrontmatterError, parse_fron
 from satchel.skills.model import MANIFEST, Diagnostic, Flags, Skill, YamlValue, new_skill
 from satchel.skills.names import is_legal_name, normalize_name
 from satchel.skills.oneline import hidden_characters, may_hide, one_line
+from satchel.skills.spelling import RESTRICTING, read_keys
 from satchel.skills.tool_patterns import split_patterns
 
 _BOM = b"\xef\xbb\xbf"
 _TEXTS = ("license", "compatibility", "when-to-use", "version", "argument-hint")
 _TEXT_KEYS = frozenset(_TEXTS)
-_RESTRICTING = frozenset({"disable-model-invocation", "user-invocable", "disallowed-tools", "allowed-tools"})
 _HARMLESS = frozenset({"paths", "arguments"})
-_SHAPED = (_RESTRICTING | _HARMLESS) - {"allowed-tools"}
+_SHAPED = (RESTRICTING | _HARMLESS) - {"allowed-tools"}
 _Listed = Literal["allowed-tools", "disallowed-tools", "paths", "arguments"]
 _ANYBODY = Flags()
 _NO_LIMIT = 1 << 30
 _MARKUP = re.compile(r"<[A-Za-z/!?][^<>]{0,200}>")
 _LINE_END = re.compile(r"\r\n?")
-_MISSPELLED = {"user-invokable": "user-invocable"}
-_HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _MAX_HIDDEN_FINDINGS = 8
 
 
@@ -76,6 +74,9 @@ class _Reading:
     # By key as it is called here; read from ``_front`` when a finding needs it.
     _lines: Mapping[str, int] | None = None
     _repaired: Collection[str] = ()
+    # The values as they count: see ``Keys``.
+    _counted: Mapping[str, YamlValue] = {}
+    _unread: Collection[str] = ()
     _broken = False
 
     def __init__(self, directory: str, dialect: Dialect, path: str) -> None:
@@ -147,52 +148,23 @@ class _Reading:
             self._add("hidden-characters", f"{len(codes)} invisible character(s): {shown[:160]}.", line=line)
 
     def _canonical(self, front: Frontmatter) -> dict[str, YamlValue] | None:
-        """The values under the canonical spelling of every known key; None when two spellings disagree."""
+        """The values by key, see ``Keys``; None when two spellings disagree."""
         for line, key in front.repaired.items():
             self._add("yaml-repaired", f'The value of "{key}" was read as plain text.', line=line)
         self._front, self._lines = front, None
         if not front.repaired and front.values.keys() <= self._dialect.understands:
+            self._counted = front.values
             return front.values
-        values: dict[str, YamlValue] = {}
-        lines: dict[str, int] = {}
-        repaired: set[str] = set()
-        for key, value in front.values.items():
-            meant = self._known(key)
-            known = meant if meant == key or self._reads(meant, key) else None
-            name = known or key
-            if name in values:
-                if values[name] != value:
-                    message = f'"{key[:80]}" and another spelling of "{name}" have different values.'
-                    found = finding("yaml-duplicate-key", self._path, message, line=front.lines[key])
-                    self.found.append(found)
-                    return None
-                continue
-            values[name] = value
-            lines[name] = front.lines[key]
-            if key in front.repaired.values():
-                repaired.add(name)
-            if meant is not None and known is None:
-                self._add("key-spelling", f'"{key}" means nothing here; "{meant}" does.', line=lines[name])
-            elif known is None:
-                self._add("key-unknown", f'"{key[:80]}" is not a known key.', line=lines[name])
-            elif known != key:
-                self._add("key-spelling", f'"{key}" is read as "{known}".', line=lines[name])
-        self._lines, self._repaired = lines, repaired
-        return values
-
-    def _known(self, key: str) -> str | None:
-        understands = self._dialect.understands
-        if key in understands:
-            return key
-        if not key or not key[0].islower():
-            return None
-        kebab = _HUMP.sub(lambda hump: "-" + hump.group().lower(), key).replace("_", "-")
-        kebab = _MISSPELLED.get(kebab, kebab)
-        return kebab if kebab in understands else None
-
-    def _reads(self, meant: str | None, key: str) -> bool:
-        """Whether another spelling of a known key counts. One that restricts the skill always does."""
-        return meant in _RESTRICTING or ("snake" if "_" in key else "camel") in self._dialect.spellings
+        keys = read_keys(front, self._dialect)
+        self._lines, self._repaired, self._counted = keys.lines, keys.repaired, keys.counted
+        self._unread = keys.unread
+        for note in keys.notes:
+            if note.rule == "yaml-duplicate-key":
+                # Whatever the dialect says: nobody knows which of them is meant.
+                self.found.append(finding(note.rule, self._path, note.message, line=note.line))
+                return None
+            self._add(note.rule, note.message, line=note.line)
+        return keys.values
 
     def _skill(self, values: dict[str, YamlValue], location: str, source: str) -> Skill | None:
         name = self._name(values)
@@ -204,13 +176,14 @@ class _Reading:
             self._texts(values)
         if "metadata" in values:
             self._metadata(values)
-        if "allowed-tools" in values:
-            allowed = self._items(values, "allowed-tools")
-        if not _SHAPED.isdisjoint(values):
-            disallowed = self._items(values, "disallowed-tools")
-            paths = self._items(values, "paths")
-            arguments = self._arguments(values)
-            flags = self._flags(values)
+        counted = self._counted
+        if "allowed-tools" in counted:
+            allowed = self._items(counted, "allowed-tools")
+        if not _SHAPED.isdisjoint(counted):
+            disallowed = self._items(counted, "disallowed-tools")
+            paths = self._items(counted, "paths")
+            arguments = self._arguments(counted)
+            flags = self._flags(counted)
         if self._broken:
             return None
         return new_skill(
@@ -353,12 +326,12 @@ class _Reading:
                 self._add(wrong, f'"{key}" is a list that is not valid YAML.', key=key)
                 return ()
             mode = self._dialect.text_as_list
-            if mode == "refuse":
+            if mode == "refuse" and key not in self._unread:
                 self._add(wrong, f'"{key}" is text, and only a list is read here.', key=key)
                 return ()
             if mode == "one":
                 return (value.strip(),) if value.strip() else ()
-            return split_patterns(value, commas=mode == "split", bracket="{" if key == "paths" else "(")
+            return split_patterns(value, commas=mode != "blanks", bracket="{" if key == "paths" else "(")
         if isinstance(value, Mapping) or not all(isinstance(item, str) for item in value):
             self._add(wrong, f'"{key}" is neither text nor a list of texts.', key=key)
             return ()

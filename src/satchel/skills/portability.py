@@ -11,10 +11,12 @@ from satchel.skills.arguments import declared_arguments
 from satchel.skills.dialect import Dialect
 from satchel.skills.model import Skill
 from satchel.skills.oneline import one_line
+from satchel.skills.spelling import kebab_key
 from satchel.skills.substitute import substitute
 
 _POSITION = re.compile(r"\$\d+")
 _SHOWN = 4
+_LONGEST = 80
 _TRIED_ARGUMENTS = 10
 _NAMED_APART = frozenset({"disable-model-invocation", "user-invocable", "allowed-tools"})
 _TELLS_ONLY = frozenset({"name", "description", "license", "version", "compatibility", "metadata"})
@@ -46,7 +48,7 @@ def differences(home: Home, away: Dialect, there: Skill) -> tuple[str, ...]:
         *_listing(home.skill, away, there),
         *_arguments(home, away, there),
         *_who_may(home.row, home.skill, away, there),
-        *_ignored_keys(home.row, home.skill, away),
+        *_ignored_keys(home, away, there),
         *_nested(away, home.nested),
     )
 
@@ -95,8 +97,11 @@ def _who_may(home: Dialect, here: Skill, away: Dialect, there: Skill) -> Iterato
         yield f'"allowed-tools" read as {_quoted(there.allowed_tools)}'
 
 
-def _ignored_keys(home: Dialect, here: Skill, away: Dialect) -> Iterator[str]:
-    lost = [key for key in here.frontmatter if key in home.understands - away.understands - _NAMED_APART - _TELLS_ONLY]
+def _ignored_keys(home: Home, away: Dialect, there: Skill) -> Iterator[str]:
+    """Keys without a meaning there, also those that it reads in another spelling only."""
+    spelled = {kebab_key(key): key for key in there.frontmatter if key not in away.understands}
+    meant = home.row.understands - _NAMED_APART - _TELLS_ONLY
+    lost = [spelled[key] for key in home.skill.frontmatter if key in meant and key in spelled]
     if lost:
         yield f"{_quoted(lost)} ignored"
 
@@ -136,4 +141,4 @@ def _quoted(items: Iterable[str]) -> str:
 def _list(items: Iterable[str]) -> str:
     known = list(items)
     more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    return ", ".join(known[:_SHOWN]) + more
+    return ", ".join(item[:_LONGEST] for item in known[:_SHOWN]) + more

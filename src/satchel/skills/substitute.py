@@ -3,8 +3,8 @@
 What is inserted is never read again, whatever it looks like. Placeholders:
 
 - ``$ARGUMENTS`` is all arguments, ``$ARGUMENTS[N]`` one of them, always counted from 0.
-- ``$N`` is one argument, counted from ``Dialect.positional``; ``$name`` and ``${name}`` are named ones: those that the
-  skill declares, or in a row that reads no ``arguments`` those that the caller gives.
+- ``$N`` is one argument, counted from ``Dialect.positional``, however many digits there are; ``$name`` and ``${name}``
+  are named ones: those that the skill declares, or in a row that reads no ``arguments`` those that the caller gives.
 - ``${NAME}`` is else one of the row's variables, or of an environment that the caller passes.
 
 A bare placeholder ends only where neither an ASCII letter, a digit nor ``_`` follows: ``$1x`` and ``$ARGUMENTSx`` are
@@ -19,6 +19,7 @@ that nobody knows, ``unknown`` decides: a row that keeps those leaves the text a
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -37,14 +38,16 @@ MAX_INSERTED = 16 * 1024 * 1024
 Arguments = str | Sequence[str] | Mapping[str, str]
 
 _RUN = re.compile(r"\$+")
-_ALL = re.compile(r"\$ARGUMENTS(?:\[([0-9]{1,6})\]|(?![A-Za-z0-9_]))")
-_POSITION = re.compile(r"\$([0-9]{1,6})(?![A-Za-z0-9_])")
+_ALL = re.compile(r"\$ARGUMENTS(?:\[([0-9]++)\]|(?![A-Za-z0-9_]))")
+_POSITION = re.compile(r"\$([0-9]++)(?![A-Za-z0-9_])")
 _WORD = re.compile(r"\$([A-Za-z_][A-Za-z0-9_-]{0,63})")
 _ENDS_NAME = re.compile(r"[^A-Za-z0-9_\[]|\Z")
 _BRACED = re.compile(r"\$\{([^{}$\s]{1,64})\}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COMMAND = re.compile(r"(?:^|(?<=\s))!`([^`\r\n]+)`|^[ \t]*(?:`{3,}|~{3,})!", re.MULTILINE)
 _FINDINGS_SHOWN = 8
+_PLACEHOLDER_SHOWN = 80
+_MOST_DIGITS = 9  # more of them are beyond any arguments, and slow to read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,18 +166,23 @@ def _command_findings(body: str, path: str) -> list[Diagnostic]:
 
 
 def _unfilled_finding(unfilled: Iterable[str], path: str) -> list[Diagnostic]:
-    names = list(unfilled)
+    names = [name[:_PLACEHOLDER_SHOWN] for name in unfilled]
     if not names:
         return []
     more = f" and {len(names) - _FINDINGS_SHOWN} more" if len(names) > _FINDINGS_SHOWN else ""
     return [finding("placeholder-unfilled", path, f"No value for {', '.join(names[:_FINDINGS_SHOWN])}{more}.")]
 
 
+def _number(digits: str) -> int:
+    plain = digits.lstrip("0")
+    return int(plain or "0") if len(plain) <= _MOST_DIGITS else sys.maxsize
+
+
 class _Given:
     """The arguments: all in one text, one by one, and which names and positions lead to which."""
 
     def __init__(self, arguments: Arguments, row: Dialect, declared: Declared) -> None:
-        positional_names = () if declared.by_name else declared.names
+        positional_names = declared.names if row.names_have_places and not declared.by_name else ()
         self.names: dict[str, int]
         self.positions: tuple[int | None, ...]
         if isinstance(arguments, Mapping):
@@ -188,8 +196,13 @@ class _Given:
             self.values = self.labels = split_arguments(arguments, row.tokens) if is_text else tuple(arguments)
             self.names = dict(zip(positional_names, range(len(self.values)), strict=False))
             self.positions = tuple(range(len(self.values)))
-        self.whole = arguments if isinstance(arguments, str) else " ".join(self.labels)
-        self.every = frozenset(range(len(self.values)))
+        every = range(len(self.values))
+        if row.whole == "joined":
+            every = [index for index in self.positions if index is not None]
+            self.whole = " ".join(self.values[index] for index in every)
+        else:
+            self.whole = arguments if isinstance(arguments, str) else " ".join(self.labels)
+        self.every = frozenset(every)
 
 
 class _Hit(NamedTuple):
@@ -283,14 +296,14 @@ class _Pass:
             return None
         if match := _ALL.match(self._body, at):
             if match[1] is not None:
-                return self._position(match.end(), int(match[1]))
+                return self._position(match.end(), _number(match[1]))
             if self._given is None:
                 return _Hit(match.end(), None, self._row.unknown, _NO_ENTRIES)
             return _Hit(match.end(), self._given.whole, "empty", self._given.every)
         if not self._bare:
             return None
         if match := _POSITION.match(self._body, at):
-            index = -1 if self._row.positional is None else int(match[1]) - self._row.positional
+            index = -1 if self._row.positional is None else _number(match[1]) - self._row.positional
             return None if index < 0 else self._position(match.end(), index)
         return self._bare_name(at) if "$name" in self._row.named else None
 
