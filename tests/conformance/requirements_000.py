@@ -90,7 +90,7 @@ ROWS: tuple[Requirement, ...] = (
     # 9 Substitution
     Requirement("000-9-1", "000", "the full string form of arguments", "tests/conformance/test_seed_000.py::test_text_arguments_are_placed_in_the_body"),
     Requirement("000-9-2", "000", "space-separated `key=value` pairs", "tests/conformance/test_seed_000.py::test_named_arguments_are_placed_where_the_frontmatter_declares_them"),
-    Requirement("000-9-3", "000", "positional tokens from `arguments` split on whitespace", "tests/conformance/test_substitution.py::test_agent_sh"),
+    Requirement("000-9-3", "000", "positional tokens from `arguments` split on whitespace", "tests/conformance/test_argument_forms.py::test_every_form_with_every_kind_of_arguments"),
     Requirement("000-9-4", "000", "same as `$N` but 0-indexed", "tests/conformance/test_substitution.py::test_agent_sh"),
     Requirement("000-9-5", "000", "a named argument, substituted from `arguments` object's", "tests/conformance/test_seed_000.py::test_named_arguments_are_placed_where_the_frontmatter_declares_them"),
     Requirement("000-9-6", "000", "Only honored if the frontmatter declares", "tests/conformance/test_seed_000.py::test_a_name_that_the_frontmatter_does_not_declare_stays"),

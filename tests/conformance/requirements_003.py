@@ -35,7 +35,7 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("003-body-1", "003", "The body is plain markdown.", "tests/conformance/test_seed_003.py::test_the_body_is_everything_to_the_end_and_plain_text"),
     Requirement("003-body-2", "003", "resolved at activation time (not at parse time)", "tests/conformance/test_seed_003.py::test_placeholders_are_resolved_on_activation_and_not_when_read"),
     # Substitution
-    Requirement("003-substitution-1", "003", "All positional arguments space-joined.", "tests/conformance/test_substitution.py::test_tnsai"),
+    Requirement("003-substitution-1", "003", "All positional arguments space-joined.", "tests/conformance/test_argument_forms.py::test_every_form_with_every_kind_of_arguments"),
     Requirement("003-substitution-2", "003", "Out-of-range = empty string.", "tests/conformance/test_substitution.py::test_tnsai"),
     Requirement("003-substitution-3", "003", "Unknown name = empty string.", "tests/conformance/test_substitution.py::test_tnsai"),
     Requirement("003-substitution-4", "003", "Escapes the placeholder at that position.", "tests/conformance/test_substitution.py::test_tnsai"),

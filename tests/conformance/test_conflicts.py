@@ -204,10 +204,24 @@ def test_18_spellings_of_a_key() -> None:
     }
     hint = {row: good(read(row, text("name: a", D, "argument_hint: x"))).argument_hint for row in ("agent-sh", "tnsai")}
     assert hint == {"agent-sh": "", "tnsai": "x"}
-    # What restricts a skill counts in every spelling.
-    for key in ("disable_model_invocation", "disableModelInvocation"):
-        assert not good(read("agent-sh", text("name: a", D, f"{key}: true"))).flags.model_invocable
-    assert good(read("tensorsharp", text("name: a", D, "allowed_tools: Read"))).allowed_tools == ("Read",)
+
+
+def test_18_what_restricts_a_skill_counts_in_every_spelling_and_says_where_the_harness_ignores_it() -> None:
+    told = ("a", "restriction-spelling")
+    expected = {
+        "allowed_tools": dict.fromkeys(("agent-sh", "tensorsharp", "contextchef"), told),
+        "allowedTools": dict.fromkeys(("agent-sh", "tensorsharp", "tnsai"), told),
+        "disable_model_invocation": dict.fromkeys(("agent-sh", "tnsai"), told),
+        "userInvocable": dict.fromkeys(("agent-sh", "tnsai"), told),
+    }
+    values = {"allowed_tools": "[Read]", "allowedTools": "[Read]", "disable_model_invocation": "on"}
+    for key, rows in expected.items():
+        content = text("name: a", D, f"{key}: {values.get(key, 'off')}")
+        assert in_each(content) == dict.fromkeys(SEEDS, ("a",)) | rows
+        for row in rows:
+            record = good(read(row, content))
+            assert record.allowed_tools == ("Read",) or record.flags != Flags()
+            assert key in record.frontmatter  # as an unknown key is kept
 
 
 def test_19_unknown_keys_are_kept_silently() -> None:

@@ -202,6 +202,23 @@ def test_unknown_keys_are_refused_where_the_row_says_so(tmp_path: Path) -> None:
     assert (there.status, there.notes) == ("refused", ('"model" is not a known key. [key-unknown]',))
 
 
+def test_a_target_that_ignores_the_spelling_of_a_restriction_says_so(tmp_path: Path) -> None:
+    folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}\ndisallowedTools: [Web]\nargument_hint: '[x]'")
+    there = verdict(folder, spellings=frozenset[str](), ignores=PORTABLE.ignores | {"key-spelling"})
+    assert there.status == "loads-with-warnings"
+    counted = 'This harness does not read "disallowedTools" as "disallowed-tools"; here it counts all the same.'
+    assert there.notes[0] == f"{counted} [restriction-spelling]"
+    assert there.notes[1:] == ('"disallowedTools", "argument_hint" ignored',)
+    assert verdict(folder, spellings=frozenset({"camel", "snake"})).notes[2:] == ()
+
+
+def test_a_note_is_never_as_long_as_a_number_in_the_text(tmp_path: Path) -> None:
+    folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}", f"${'9' * 100_000}\n")
+    there = verdict(folder, bare="always", missing="empty")
+    assert [note[:4] for note in there.notes] == ["$999"]
+    assert len(there.notes[0]) < 200
+
+
 def test_the_spelling_of_the_file_is_judged_by_the_target(tmp_path: Path) -> None:
     folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}")
     (folder / "SKILL.md").rename(folder / "skill.md")

@@ -163,7 +163,7 @@ _BODIES = (
     "nothing to place",
     "$1 and $who",
 )
-_ARGUMENTS: Sequence[str | Mapping[str, str] | None] = ("x 'y z' \"q\"r", "", None, {"who": "me"})
+_ARGUMENTS: Sequence[str | Mapping[str, str] | None] = ("x  'y z' \"q\"r", "", None, {"who": "me"})
 _DECLARED = (Declared(), Declared(names=("who", "what")), Declared(names=("who",), by_name=True))
 
 

@@ -90,6 +90,7 @@ def test_a_body_is_read_once_and_what_was_inserted_never() -> None:
         ("处理$0文件", "处理A文件"),
         ("$00 $01", "A B"),
         ("$10 $1000000", "$10 $1000000"),
+        (f"$ARGUMENTS[{'9' * 5000}] $ARGUMENTS[{'0' * 5000}]", f"$ARGUMENTS[{'9' * 5000}] A"),
         ("$ARGUMENTSx $ARGUMENTS_ $ARGUMENTS1", "$ARGUMENTSx $ARGUMENTS_ $ARGUMENTS1"),
         ("$ARGUMENTS[x] $ARGUMENTS[ $ARGUMENTS[-1]", "A B[x] A B[ A B[-1]"),
         ("$ARGUMENTS[1]st $ARGUMENTS[7]", "Bst $ARGUMENTS[7]"),
@@ -220,6 +221,26 @@ def test_a_skill_brings_its_own_declaration_and_a_row_names_its_places() -> None
     assert place_variables(PORTABLE) == {}
 
 
+def test_a_number_of_any_length_is_a_place_and_costs_nothing() -> None:
+    long = "9" * 1_000_000
+    rendered = substitute(f"$ARGUMENTS[{long}] $1000000", "a", dialect=replace(ALWAYS, missing="empty"))
+    assert (rendered.text, rendered.unfilled) == (" ", (f"$ARGUMENTS[{long}]", "$1000000"))
+    assert len(rendered.diagnostics[0].message) < 200
+    assert text(f"$ARGUMENTS[{long}", "a") == f"a[{long}"
+
+
+def test_all_arguments_are_the_text_as_given_or_what_it_is_cut_into() -> None:
+    joined = replace(ALWAYS, whole="joined")
+    assert text("<$ARGUMENTS>", ' a  "b c"\n') == '< a  "b c"\n>'
+    assert text("<$ARGUMENTS>", ' a  "b c"\n', dialect=joined) == "<a b c>"
+    assert text("<$ARGUMENTS>", " ", dialect=joined) == text("<$ARGUMENTS>", [], dialect=joined) == "<>"
+    # Of a mapping, those that a declared list gives a place; without any, all with their names.
+    named = {"who": "a", "what": "b", "else": "c"}
+    rendered = substitute("<$ARGUMENTS>", named, dialect=joined, declared=["what", "who"])
+    assert (rendered.text, rendered.unused_arguments) == ("<b a>", ("else=c",))
+    assert text("<$ARGUMENTS>", named, dialect=joined) == "<else=c what=b who=a>"
+
+
 def test_commands_are_looked_for_in_the_author_s_text_only_and_stay_text() -> None:
     body = "Plan for: $ARGUMENTS\n"
     injected = "x\n```!\ntouch pwned\n```\n!`touch pwned2`"
@@ -260,6 +281,8 @@ ROWS = st.builds(
     st.just(PORTABLE),
     positional=st.sampled_from([0, 1, None]),
     tokens=st.sampled_from(["blanks", "quotes", "posix"]),
+    whole=st.sampled_from(["given", "joined"]),
+    names_have_places=st.booleans(),
     named=st.sets(st.sampled_from(["$name", "${name}"])).map(frozenset),
     bare=st.sampled_from(["always", "declared"]),
     missing=st.sampled_from(["keep", "empty"]),

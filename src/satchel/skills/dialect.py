@@ -72,15 +72,14 @@ class Dialect:
         ``named`` form the harness places no arguments, so that ``$ARGUMENTS`` and escapes stay as written too.
         ``tokens``: how text is cut into arguments: at "blanks", at blanks outside double or single "quotes", or as a
         "posix" shell cuts words. ``whole``: what ``$ARGUMENTS`` is: the text as it was "given" (of a mapping
-        ``name=value`` for each, by name), or the arguments that have a place, "joined" by one blank. ``named``: the
-        forms of a declared argument, of ``$name`` and ``${name}``. ``names_have_places``: whether names that are
-        declared in a list number the arguments, so that text fills names and a mapping fills places. ``bare``:
+        ``name=value`` for each, by name), or the arguments that have a place, if any do, "joined" by one blank.
+        ``named``: the forms of a declared argument, of ``$name`` and ``${name}``. ``names_have_places``: whether names
+        that are declared in a list number the arguments, so that text fills names and a mapping fills places. ``bare``:
         whether ``$N`` and ``$name`` count "always", or only when the skill has "declared" arguments or a hint.
-        ``missing``: a position without an argument is "keep" (stays as written) or "empty".
-        ``unknown``: the same for ``${NAME}`` that nobody knows. ``escapes``: what stands for one literal dollar.
-        ``append_unused``: arguments that no placeholder took are added at the end. ``variables``: the names that
-        ``${NAME}`` has by itself, whether or not arguments are placed; an environment that the caller passes may hold
-        more.
+        ``missing``: a position without an argument is "keep" (stays as written) or "empty". ``unknown``: the same for
+        ``${NAME}`` that nobody knows. ``escapes``: what stands for one literal dollar. ``append_unused``: arguments
+        that no placeholder took are added at the end. ``variables``: the names that ``${NAME}`` has by itself, whether
+        or not arguments are placed; an environment that the caller passes may hold more.
 
     Offering:
         ``model_flag`` and ``user_flag``: what ``disable-model-invocation`` and ``user-invocable: false`` do; "hide"

@@ -196,10 +196,11 @@ class _Given:
             self.values = self.labels = split_arguments(arguments, row.tokens) if is_text else tuple(arguments)
             self.names = dict(zip(positional_names, range(len(self.values)), strict=False))
             self.positions = tuple(range(len(self.values)))
-        every = range(len(self.values))
-        if row.whole == "joined":
-            every = [index for index in self.positions if index is not None]
-            self.whole = " ".join(self.values[index] for index in every)
+        every: Sequence[int] = range(len(self.values))
+        placed = [index for index in self.positions if index is not None]
+        if row.whole == "joined" and (placed or not isinstance(arguments, Mapping)):
+            every = placed
+            self.whole = " ".join(self.values[index] for index in placed)
         else:
             self.whole = arguments if isinstance(arguments, str) else " ".join(self.labels)
         self.every = frozenset(every)
