@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from satchel.library.checking import check
     from satchel.skills.catalog import Catalog
     from satchel.skills.dialect import Dialect
-    from satchel.skills.model import Diagnostic, LoadedSkill, Skill
+    from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill
+    from satchel.skills.plain import inline
     from satchel.skills.substitute import Rendered, substitute, substitute_skill
 
     __version__: str
@@ -30,6 +31,7 @@ __all__ = [
     "Library",
     "Listing",
     "LoadedSkill",
+    "Page",
     "Rendered",
     "SatchelError",
     "Skill",
@@ -39,6 +41,7 @@ __all__ = [
     "discover",
     "errors",
     "format_skill_listing",
+    "inline",
     "load_skill",
     "render_block",
     "render_section",
@@ -55,6 +58,7 @@ _HOMES = {
     "Library": "satchel.library",
     "Listing": "satchel.context.listings",
     "LoadedSkill": "satchel.skills.model",
+    "Page": "satchel.skills.model",
     "Rendered": "satchel.skills.substitute",
     "SatchelError": "satchel.errors",
     "Skill": "satchel.skills.model",
@@ -62,6 +66,7 @@ _HOMES = {
     "check": "satchel.library.checking",
     "discover": "satchel.library",
     "format_skill_listing": "satchel.context.listings",
+    "inline": "satchel.skills.plain",
     "load_skill": "satchel.library",
     "render_block": "satchel.context.block",
     "render_section": "satchel.context.listings",

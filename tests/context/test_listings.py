@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.context.listings import Listing, available_skills, format_skill_listing, render_section, slash_menu
+from satchel.errors import SetupError
 from satchel.skills.dialects import PORTABLE
 from satchel.skills.model import Flags, Skill, SkillRef, YamlValue
 from satchel.skills.oneline import one_line
@@ -240,3 +241,10 @@ def test_two_skills_of_one_name_are_two_entries() -> None:
     twins = [skill("a", "One."), replace(skill("a", "Two."), location="/other/a")]
     assert format_skill_listing(twins).text == "- a: One.\n- a: Two."
     assert format_skill_listing(twins, dialect=replace(PORTABLE, listing_total=3)).omitted == ("a", "a")
+
+
+@pytest.mark.parametrize("form", ["json", "", "XML"])
+def test_an_unknown_format_is_refused_with_those_there_are(form: str) -> None:
+    with pytest.raises(SetupError) as caught:
+        format_skill_listing([], format=form)  # pyright: ignore[reportArgumentType]
+    assert (caught.value.code, caught.value.hint) == ("setting-invalid", "Known are plain, xml.")

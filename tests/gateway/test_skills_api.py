@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import aiohttp
 
@@ -12,6 +14,8 @@ from satchel.testing.scripted_model import ScriptedModel
 from tests.gateway.serving import runtime_over, serving
 from tests.gateway.shelf import shelf
 from tests.gateway.test_requests import ask
+from tests.support import runtime_over as runtime_over_directory
+from tests.support import write_skill
 
 KEYS = [
     "id", "object", "name", "description", "license", "compatibility", "metadata", "allowed_tools", "files", "bytes",
@@ -72,6 +76,19 @@ async def test_a_skill_that_vanished_does_not_take_the_list_with_it() -> None:
         ("invoice", ["The name was normalised."]),
     ]
     assert single == 404
+
+
+async def test_a_folder_that_was_deleted_is_404_and_one_that_broke_is_409(tmp_path: Path) -> None:
+    gone, broke = write_skill(tmp_path, "deploy"), write_skill(tmp_path, "invoice")
+    async with serving(runtime_over_directory(ScriptedModel([]), tmp_path)) as base:
+        shutil.rmtree(gone)
+        (broke / "SKILL.md").write_text("no frontmatter")
+        status, got, _ = await ask(base, "GET", "/v1/skills/deploy")
+        conflict, _, _ = await ask(base, "GET", "/v1/skills/invoice")
+        listed, everything, _ = await ask(base, "GET", "/v1/skills")
+    assert (status, got["error"]["code"], str(tmp_path) in json.dumps(got)) == (404, "skill-not-found", False)
+    assert (conflict, listed) == (409, 200)
+    assert [skill["name"] for skill in everything["data"]] == ["deploy", "invoice"]
 
 
 async def test_without_skills_the_routes_answer_like_any_unknown_path() -> None:

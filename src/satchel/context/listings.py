@@ -14,11 +14,13 @@ from typing import Literal
 
 from satchel.context.budget import DESCRIPTION_CAP, truncate
 from satchel.context.marks import unmarked_line
+from satchel.errors import SetupError
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import find_dialect
-from satchel.skills.model import MANIFEST, Skill
+from satchel.skills.model import MANIFEST, LoadedSkill, Skill
 from satchel.skills.oneline import one_line
 
+_FORMATS = ("plain", "xml")
 _ELLIPSIS = "..."
 _LEAST = 20
 """A text that would keep fewer characters than this is left out instead."""
@@ -46,7 +48,7 @@ class Listing:
     omitted: tuple[str, ...] = ()
 
 
-def render_section(skills: Iterable[Skill], *, dialect: str | Dialect | None = None) -> Listing:
+def render_section(skills: Iterable[Skill | LoadedSkill], *, dialect: str | Dialect | None = None) -> Listing:
     """The section of seed 002 for one turn, with the path of each SKILL.md; "" without skills.
 
     Descriptions are cut at 1,024 characters, without a mark. The tools that it names are the application's.
@@ -60,7 +62,7 @@ def render_section(skills: Iterable[Skill], *, dialect: str | Dialect | None = N
 
 
 def format_skill_listing(
-    skills: Iterable[Skill],
+    skills: Iterable[Skill | LoadedSkill],
     *,
     max_chars: int | None = None,
     format: Literal["plain", "xml"] = "plain",  # noqa: A002 - the name that the seed gives it
@@ -71,7 +73,13 @@ def format_skill_listing(
 
     A text longer than ``max_chars`` is cut to exactly that many characters, the last three of them dots when there is
     room for more; 0 and less give "". A ``dialect`` with bounds of its own shortens descriptions before that.
+
+    Raises:
+        SetupError: "setting-invalid" for another ``format``, or a dialect that is not known.
     """
+    if format not in _FORMATS:
+        hint = f"Known are {', '.join(_FORMATS)}."
+        raise SetupError("setting-invalid", f'There is no listing of the format "{format}".', hint=hint)
     shown = [(skill, _when(skill) if include_when_to_use else "") for skill in _for_models(skills)]
     if format == "xml":
         frame = _Frame(head="<skills>\n", tail="\n</skills>", note="<!-- {} -->", empty="<skills></skills>")
@@ -83,7 +91,7 @@ def format_skill_listing(
 
 
 def available_skills(
-    skills: Iterable[Skill], *, location: bool = True, dialect: str | Dialect | None = None
+    skills: Iterable[Skill | LoadedSkill], *, location: bool = True, dialect: str | Dialect | None = None
 ) -> Listing:
     """The ``<available_skills>`` block of the guide for clients; "" without skills.
 
@@ -94,18 +102,22 @@ def available_skills(
     return _fit(entries, dialect, frame).listing()
 
 
-def slash_menu(skills: Iterable[Skill], *, dialect: str | Dialect | None = None) -> Listing:
+def slash_menu(skills: Iterable[Skill | LoadedSkill], *, dialect: str | Dialect | None = None) -> Listing:
     """One line for each skill that a user may invoke: ``/name argument-hint - description``."""
     entries: list[_Entry] = []
-    for skill in skills:
+    for skill in _records(skills):
         if skill.flags.user_invocable:
             label = f"/{unmarked_line(skill.name)} {unmarked_line(skill.argument_hint)}".rstrip()
             entries.append(_line(skill, label, " - ", unmarked_line(skill.summary)))
     return _fit(entries, dialect, _Frame()).listing()
 
 
-def _for_models(skills: Iterable[Skill]) -> list[Skill]:
-    return [skill for skill in skills if skill.flags.model_invocable]
+def _for_models(skills: Iterable[Skill | LoadedSkill]) -> list[Skill]:
+    return [skill for skill in _records(skills) if skill.flags.model_invocable]
+
+
+def _records(skills: Iterable[Skill | LoadedSkill]) -> list[Skill]:
+    return [skill.skill if isinstance(skill, LoadedSkill) else skill for skill in skills]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,14 @@ class CheckReport:
         loose = any(found.severity in fails for found in self.diagnostics)
         return bool(self.skills) and not loose and all(skill.passes(strict=strict) for skill in self.skills)
 
+    def to_dict(self, *, strict: bool = False) -> dict[str, object]:
+        """JSON-safe, with the published keys; what ``satchel check --json`` prints."""
+        return {
+            "skills": [skill.to_dict(strict=strict) for skill in self.skills],
+            "diagnostics": [found.to_dict() for found in self.diagnostics],
+            "ok": self.ok(strict),
+        }
+
 
 def check(
     path: StrPath, *, dialect: str | Dialect = "portable", targets: str | Iterable[str | Dialect] = ()

@@ -1,6 +1,6 @@
 """The live handle over directories of skills. What it hands out never changes; ``reload`` makes a new catalogue."""
 
-# ruff: noqa: PTH100, PTH117, PTH119, PTH120 - see the walk.
+# ruff: noqa: PTH100 - see the walk.
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from satchel.errors import SkillError
-from satchel.library.open import load, read_manifest, read_page
+from satchel.errors import SetupError, SkillError
+from satchel.library.disabled import Disabled, Reading
+from satchel.library.open import body_page, load, read_manifest, read_page
 from satchel.library.walk import Place, find_skills
 from satchel.skills.catalog import Catalog
-from satchel.skills.collide import Candidate, in_namespace, name_key, namespaces, settle, share_a_name
+from satchel.skills.collide import Candidate, in_namespace, namespaces, settle, share_a_name
 from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import PORTABLE, find_dialect
 from satchel.skills.files import is_manifest
@@ -21,6 +22,7 @@ from satchel.skills.manifest import parse_head
 from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
+from satchel.skills.plain import SOURCE as INLINE
 
 PAGE_BYTES = 48 * 1024
 _LONGEST_HEAD = 64 * 1024
@@ -33,6 +35,7 @@ class _State:
     catalog: Catalog
     places: Mapping[str, Place]
     """By ``Skill.location``, those of shadowed skills among them."""
+    inline: tuple[LoadedSkill, ...]
     roots: tuple[str, ...]
 
 
@@ -41,7 +44,15 @@ class Library:
 
     A skill that cannot be used is a finding in ``diagnostics``, never an exception, and never hides a usable one.
     ``disabled`` are names, or absolute paths of single skills (their directory or SKILL.md); such a skill is left out
-    before anything else is decided. ``limits`` take the place of the dialect's.
+    before anything else is decided, and an entry that matches nothing is a finding. ``limits`` take the place of the
+    dialect's.
+
+    ``inline`` are skills that were made by ``satchel.inline``. They stand in front of the first root, in their order,
+    as if they were a root of their own; where the dialect gives every root a namespace, theirs is "inline". Neither the
+    dialect nor its limits judge them again.
+
+    Raises:
+        SetupError: "setting-invalid" for a dialect that is not known, or a skill of a directory in ``inline``.
     """
 
     label = "directory"
@@ -51,16 +62,21 @@ class Library:
         roots: StrPath | Iterable[StrPath],
         *,
         dialect: str | Dialect = PORTABLE,
-        disabled: str | Collection[str] = (),
+        disabled: StrPath | Collection[StrPath] = (),
+        inline: Iterable[LoadedSkill] = (),
         limits: Limits | None = None,
     ) -> None:
         row = find_dialect(dialect)
-        left_out = [disabled] if isinstance(disabled, str) else disabled
+        left_out = [disabled] if isinstance(disabled, (str, os.PathLike)) else disabled
         given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
         self.roots = tuple(os.path.abspath(root) for root in given)
         self.dialect = row if limits is None else replace(row, limits=limits)
-        self._disabled_names = frozenset(name_key(name, row) for name in left_out if not os.path.isabs(name))
-        self._disabled_paths = frozenset(_directory_of(path) for path in left_out if os.path.isabs(path))
+        self._disabled = Disabled(left_out, row)
+        self._inline = tuple(inline)
+        for item in self._inline:
+            if item.location:
+                hint = "Name its directory, or one above it, as a root."
+                raise SetupError("setting-invalid", f'The skill "{item.name}" was not made in a program.', hint=hint)
         self._state = self._scan()
 
     @property
@@ -87,17 +103,18 @@ class Library:
         wanted = os.fspath(path)
         folder, last = os.path.split(wanted)
         places = {wanted, folder} if is_manifest(last) else {wanted}
-        return next((skill for skill in self._state.catalog.skills if skill.location in places), None)
+        skills = self._state.catalog.skills
+        return next((skill for skill in skills if skill.location and skill.location in places), None)
 
     def root_of(self, skill: Skill) -> str:
-        """The canonical root that a skill of the present catalogue was found below.
+        """The canonical root that a skill of the present catalogue was found below; "" for one without a file.
 
         Raises:
             SkillError: "skill-not-found".
         """
         state = self._state
-        _, place = self._find(skill)
-        return state.roots[place.root]
+        _, home = self._find(skill)
+        return state.roots[home.root] if isinstance(home, Place) else ""
 
     def load(self, skill: str | SkillRef | Skill) -> LoadedSkill:
         """Body and files, as they are on disk now. A ``Skill`` of the catalogue also tells which of one name is meant.
@@ -105,40 +122,47 @@ class Library:
         Raises:
             SkillError: "skill-not-found", or "skill-invalid" when the files have become unusable.
         """
-        known, place = self._find(skill)
-        return load(place, self.dialect, self.label, known=known)
+        known, home = self._find(skill)
+        if isinstance(home, Place):
+            return load(home, self.dialect, self.label, known=known)
+        return replace(home, skill=known)
 
     def read(self, skill: str | SkillRef | Skill, path: str, offset: int = 0, *, max_bytes: int = PAGE_BYTES) -> Page:
         """At most ``max_bytes`` of a bundled text file; "" and "SKILL.md" name the skill's own file.
 
+        A skill without a file has its body there, and nothing else.
+
         Raises:
-            SkillError: "skill-not-found".
+            SkillError: "skill-not-found", also when the skill was deleted since it was found.
             PathError: the path is refused, leads to nothing readable, or ``offset`` lies past the end.
         """
-        _, place = self._find(skill)
-        return read_page(place, path, offset=offset, max_bytes=max_bytes)
+        _, home = self._find(skill)
+        if isinstance(home, Place):
+            return read_page(home, path, offset=offset, max_bytes=max_bytes)
+        return body_page(home, path, offset=offset, max_bytes=max_bytes)
 
     def reload(self) -> Catalog:
         """Reads everything again and returns the new catalogue. Catalogues handed out before stay as they are."""
         self._state = self._scan()
         return self._state.catalog
 
-    def _find(self, skill: str | SkillRef | Skill) -> tuple[Skill, Place]:
+    def _find(self, skill: str | SkillRef | Skill) -> tuple[Skill, Place | LoadedSkill]:
         state = self._state
         if isinstance(skill, Skill):
-            place = state.places.get(skill.location)
-            if place is not None:
-                return skill, place
+            home = _home(state, skill)
+            if home is not None:
+                return skill, home
         name = skill if isinstance(skill, str) else skill.name
         known = state.catalog.get(name)
-        if known is None:
+        home = None if known is None else _home(state, known)
+        if known is None or home is None:
             near = near_names(name, (other.name for other in state.catalog.skills))
             hint = f"Did you mean {', '.join(near)}?" if near else "List the skills to see their names."
             raise SkillError("skill-not-found", f'There is no skill called "{one_line(name)[:80]}".', hint=hint)
-        return known, state.places[known.location]
+        return known, home
 
     def _scan(self) -> _State:
-        read: list[tuple[Place, Skill | None, tuple[Diagnostic, ...]]] = []
+        read = [Reading(item, item.skill, item.diagnostics) for item in self._inline]
         heads: list[bytes] = []
         dialect, label = self.dialect, self.label
 
@@ -146,7 +170,7 @@ class Library:
             directory = place.directory
             if data is None:
                 manifest, data, _ = read_manifest(place, dialect, label)
-                read.append((place, manifest.skill, manifest.diagnostics))
+                read.append(Reading(place, manifest.skill, manifest.diagnostics))
             else:
                 skill, noticed = parse_head(
                     data,
@@ -156,29 +180,30 @@ class Library:
                     location=directory,
                     source=label,
                 )
-                read.append((place, skill, noticed))
+                read.append(Reading(place, skill, noticed))
             heads.append(_head(data))
 
-        found = find_skills(self.roots, dialect, disabled=self._disabled_paths, visit=visit)
-        prefixes = namespaces(found.roots) if dialect.collision == "namespace" else ()
+        found = find_skills(self.roots, dialect, disabled=self._disabled.directories, visit=visit)
+        if dialect.collision == "namespace":
+            read = _in_namespaces(read, found.roots)
         diagnostics = list(found.diagnostics)
+        if self._disabled:
+            read, diagnostics = self._disabled.leave_out(found, read, self.roots)
         skills: list[Skill] = []
         places: dict[str, Place] = {}
-        for place, skill, noticed in read:
-            if skill is not None and (prefixes or self._disabled_names):
-                if self._is_disabled(skill):
-                    continue
-                if prefixes:
-                    skill = in_namespace(skill, prefixes[place.root])  # noqa: PLW2901
-                    if self._is_disabled(skill):
-                        continue
+        inline: list[LoadedSkill] = []
+        for home, skill, noticed, namespace in read:
             if noticed:
                 diagnostics += noticed
             if skill is not None:
-                skills.append(skill)
-                places[place.directory] = place
+                own = in_namespace(skill, namespace) if namespace else skill
+                skills.append(own)
+                if isinstance(home, Place):
+                    places[home.directory] = home
+                else:
+                    inline.append(replace(home, skill=own))
         if share_a_name(skills, dialect):
-            candidates = (Candidate(skill, places[skill.location].path) for skill in skills)
+            candidates = (Candidate(skill, places[skill.location].path if skill.location else "") for skill in skills)
             settled, collisions = settle(candidates, dialect)
             skills = list(settled)
             diagnostics += collisions
@@ -194,36 +219,48 @@ class Library:
             diagnostics=tuple(diagnostics),
             lookup=dialect.lookup,
         )
-        return _State(catalog=catalog, places=places, roots=found.roots)
-
-    def _is_disabled(self, skill: Skill) -> bool:
-        return bool(self._disabled_names) and name_key(skill.name, self.dialect) in self._disabled_names
+        return _State(catalog=catalog, places=places, inline=tuple(inline), roots=found.roots)
 
 
 def discover(
     roots: StrPath | Iterable[StrPath],
     *,
     dialect: str | Dialect = PORTABLE,
-    disabled: str | Collection[str] = (),
+    disabled: StrPath | Collection[StrPath] = (),
+    inline: Iterable[LoadedSkill] = (),
     limits: Limits | None = None,
 ) -> Library:
     """Finds the skills below ``roots``, in order of precedence, as ``dialect`` (a row or its id) finds and reads them.
 
-    ``disabled`` are names or absolute paths of skills to leave out. ``limits`` take the place of the dialect's;
-    ``replace(row.limits, skills=100)`` changes one.
+    ``disabled`` are names or absolute paths of skills to leave out. ``inline`` are skills of ``satchel.inline``; they
+    come before every root. ``limits`` take the place of the dialect's; ``replace(row.limits, skills=100)`` changes one.
+
+    Raises:
+        SetupError: "setting-invalid", as ``Library`` says.
     """
-    return Library(roots, dialect=dialect, disabled=disabled, limits=limits)
+    return Library(roots, dialect=dialect, disabled=disabled, inline=inline, limits=limits)
+
+
+def _home(state: _State, skill: Skill) -> Place | LoadedSkill | None:
+    """Where a record was read from. Of several inline skills with its name, the one that it equals, else the first."""
+    if skill.location:
+        return state.places.get(skill.location)
+    named = [item for item in state.inline if item.name == skill.name]
+    return next((item for item in named if item.skill == skill), named[0] if named else None)
+
+
+def _in_namespaces(read: list[Reading], roots: tuple[str, ...]) -> list[Reading]:
+    """Everything that was read, each with its root's namespace; inline skills have one of their own."""
+    has_inline = any(not isinstance(item.home, Place) for item in read)
+    names = namespaces((INLINE, *roots) if has_inline else roots)
+    first = int(has_inline)
+    return [
+        item._replace(namespace=names[first + item.home.root] if isinstance(item.home, Place) else names[0])
+        for item in read
+    ]
 
 
 def _head(data: bytes) -> bytes:
     """What tells one SKILL.md from another for a catalogue, which holds nothing of its body."""
     end = data.find(b"\n---\n", 3, _LONGEST_HEAD)
     return data[:end] if end > 0 else hashlib.sha256(data).digest()
-
-
-def _directory_of(path: str) -> str:
-    try:
-        real = os.path.realpath(path)
-    except ValueError:
-        return path  # no directory can have that name
-    return os.path.dirname(real) if is_manifest(os.path.basename(real)) else real

@@ -17,10 +17,11 @@ from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import find_dialect
 from satchel.skills.files import SNIFF_BYTES, is_manifest, looks_like_text, text_by_name
 from satchel.skills.manifest import Manifest, parse_manifest
-from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill
+from satchel.skills.model import MANIFEST, Diagnostic, LoadedSkill, Page, Skill
 from satchel.skills.oneline import one_line
 
 _LONGEST_CHARACTER = 4
+_EMPTY = Page(text="", start=0, end=0, total=0)
 _CHUNK = 1024 * 1024
 
 
@@ -60,9 +61,12 @@ def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = N
     The metadata is that of ``known`` when given: a new name or description counts from the next reload on.
 
     Raises:
-        SkillError: "skill-invalid", with the findings in ``data["diagnostics"]``.
+        SkillError: "skill-not-found" when the skill is gone; "skill-invalid", with the findings in
+            ``data["diagnostics"]``.
     """
     manifest, data, modified = read_manifest(place, dialect, source)
+    if manifest.skill is None:
+        _require_present(place)
     files, noticed = index_files(place.directory, dialect)
     late = [judged for found in noticed if (judged := judge(found, dialect)) is not None]
     if manifest.skill is None or any(found.severity == "error" for found in late):
@@ -107,6 +111,7 @@ def read_page(place: Place, path: str, *, offset: int, max_bytes: int) -> Page:
 
     Raises:
         PathError: what the guard refuses, "binary-file", "offset-past-end".
+        SkillError: "skill-not-found" when the skill is gone.
     """
     segments = split_path(path)
     name = "/".join(segments)
@@ -115,13 +120,49 @@ def read_page(place: Place, path: str, *, offset: int, max_bytes: int) -> Page:
     elif any(segment.startswith(".") for segment in segments):
         # What the index of files hides is not for models: a clone's .git and .env may hold its owner's secrets.
         raise PathError("path-refused", f'The path "{name}" is a hidden file, and those are not read.')
-    descriptor = open_inside(place.directory, name)
+    try:
+        descriptor = open_inside(place.directory, name)
+    except PathError as error:
+        if error.code == "path-not-found":
+            _require_present(place)
+        raise
     try:
         return _page(descriptor, name, max(0, offset), max(_LONGEST_CHARACTER, max_bytes))
     except OSError as error:
         raise PathError("path-refused", f'The file "{name}" cannot be read ({error.strerror}).') from error
     finally:
         os.close(descriptor)
+
+
+def body_page(loaded: LoadedSkill, path: str, *, offset: int, max_bytes: int) -> Page:
+    """The same of a skill without a file, whose SKILL.md is its body.
+
+    Raises:
+        PathError: what the guard refuses, "path-not-found" for any other file, "offset-past-end".
+    """
+    name = "/".join(split_path(path))
+    if name and not is_manifest(name):
+        raise PathError(
+            "path-not-found",
+            f'The skill "{one_line(loaded.name)}" was made in a program and has no files.',
+            hint=f"Read {MANIFEST}: it is all there is.",
+        )
+    data = loaded.body.encode("utf-8", "replace")
+    offset = max(0, offset)
+    if not data:
+        return _EMPTY
+    _require_within(MANIFEST, offset, len(data))
+    return _cut(data, 0, offset, max(_LONGEST_CHARACTER, max_bytes), len(data))
+
+
+def _require_present(place: Place) -> None:
+    """Tells a skill that has been deleted since it was found from one that has become unusable."""
+    if not os.path.lexists(place.path):
+        raise SkillError(
+            "skill-not-found",
+            f'The skill "{one_line(os.path.basename(place.directory))}" does not exist any more.',
+            hint="List the skills to see their names.",
+        )
 
 
 def _page(descriptor: int, name: str, offset: int, max_bytes: int) -> Page:
@@ -134,7 +175,14 @@ def _page(descriptor: int, name: str, offset: int, max_bytes: int) -> Page:
             data={"bytes": total},
         )
     if not total:
-        return Page(text="", start=0, end=0, total=0)
+        return _EMPTY
+    _require_within(name, offset, total)
+    before = max(0, offset - _LONGEST_CHARACTER + 1)
+    os.lseek(descriptor, before, os.SEEK_SET)
+    return _cut(_read(descriptor, offset - before + max_bytes + _LONGEST_CHARACTER), before, offset, max_bytes, total)
+
+
+def _require_within(name: str, offset: int, total: int) -> None:
     if offset >= total:
         raise PathError(
             "offset-past-end",
@@ -142,9 +190,10 @@ def _page(descriptor: int, name: str, offset: int, max_bytes: int) -> Page:
             hint=f"Use an offset below {total}.",
             data={"bytes": total, "offset": offset},
         )
-    before = max(0, offset - _LONGEST_CHARACTER + 1)
-    os.lseek(descriptor, before, os.SEEK_SET)
-    data = _read(descriptor, offset - before + max_bytes + _LONGEST_CHARACTER)
+
+
+def _cut(data: bytes, before: int, offset: int, max_bytes: int, total: int) -> Page:
+    """The page that starts at ``offset`` of a file of ``total`` bytes; ``data`` are those from ``before`` on."""
     start = _boundary(data, offset - before)
     stop = _boundary(data, min(len(data), start + max_bytes))
     end = before + stop

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from satchel.errors import PathError
 from satchel.pathguard import Directories, is_inside, read_listed
-from satchel.skills.diagnostics import finding, judge
+from satchel.skills.diagnostics import RULES, finding, judge
 from satchel.skills.dialect import HIDDEN, Dialect
 from satchel.skills.files import is_manifest
 from satchel.skills.model import MANIFEST, Diagnostic
@@ -39,11 +39,15 @@ class Place(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """The canonical roots that exist, skill directories in order of precedence, and what was wrong on the way."""
+    """The canonical roots that exist, skill directories in order of precedence, and what was wrong on the way.
+
+    ``left_out`` are those of the disabled directories that are skills.
+    """
 
     roots: tuple[str, ...] = ()
     places: list[Place] = field(default_factory=list[Place])
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    left_out: set[str] = field(default_factory=set[str])
 
 
 Visit = Callable[[Place, bytes | None], None]
@@ -56,7 +60,8 @@ def find_skills(
     """Looks below absolute ``roots`` in order; ``disabled`` are canonical directories that are left out.
 
     A missing root, a ceiling that was reached, a link that was not followed and a SKILL.md that was seen where the
-    dialect does not look are findings.
+    dialect does not look are findings. A directory whose SKILL.md is a link to nothing or out of the roots, or is
+    itself a directory, is a place with an error.
     """
     return _Walk(roots, dialect, disabled, visit).run()
 
@@ -149,6 +154,7 @@ class _Walk:
         folders: list[str] = []
         links: list[str] = []
         manifests: dict[str, bool] = {}
+        misnamed: list[str] = []
         skipped: list[str] = []
         room = self._limits.entries - self._entries
         count = 0
@@ -160,7 +166,9 @@ class _Walk:
                         break
                     name = entry.name
                     if name == MANIFEST or (len(name) == len(MANIFEST) and is_manifest(name)):
-                        if not entry.is_dir(follow_symlinks=False):
+                        if entry.is_dir(follow_symlinks=False):
+                            misnamed.append(name)
+                        else:
                             manifests[name] = entry.is_symlink()
                     elif name in self._skips or (self._skips_hidden and name.startswith(".")):
                         if entry.is_dir(follow_symlinks=False):
@@ -183,6 +191,8 @@ class _Walk:
             self._register(path, manifests, descriptor)
             if self._dialect.nested == "stop":
                 return []
+        elif misnamed and depth >= self._dialect.min_depth:
+            self._refuse(path, min(misnamed), "it is a directory.")
         inside = os.path.join(path, "")
         targets = {name: inside + name for name in folders}
         for name in sorted(links):
@@ -194,8 +204,8 @@ class _Walk:
     def _follow(self, link: str) -> str | None:
         """The canonical target of a link that stays inside some root."""
         target = os.path.realpath(link)
-        if not any(is_inside(target, root) for root in self._roots):
-            if os.path.isdir(target) or is_manifest(os.path.basename(link)):
+        if not self._is_inside(target):
+            if os.path.isdir(target):
                 self._note("symlink-outside", link, f"The link {link} leads out of every root and is not followed.")
             return None
         if not os.path.lexists(target):
@@ -203,20 +213,46 @@ class _Walk:
             return None
         return target
 
+    def _is_inside(self, target: str) -> bool:
+        return any(is_inside(target, root) for root in self._roots)
+
     def _register(self, directory: str, manifests: Mapping[str, bool], descriptor: int) -> None:
         """Takes the directory as a skill; ``manifests`` are its SKILL.md and whether that is a link."""
         name = MANIFEST if MANIFEST in manifests else min(manifests)
         odd = self._odd(directory, name, manifests) if name != MANIFEST or len(manifests) > 1 else ()
-        is_plain = descriptor >= 0 and not odd
+        is_plain = not odd
         if manifests[name]:
             is_plain = False
-            target = self._follow(os.path.join(directory, name))
-            if target is None:
+            target = os.path.realpath(os.path.join(directory, name))
+            if not self._is_inside(target):
+                hint = RULES["symlink-outside"].hint
+                self._refuse(directory, name, "it is a link that leads out of every root.", hint=hint)
                 return
-            if is_manifest(os.path.basename(target)):
+            if not os.path.lexists(target):
+                hint = RULES["symlink-dangling"].hint
+                self._refuse(directory, name, "it is a link that leads to nothing.", hint=hint)
+                return
+            if is_manifest(os.path.basename(target)) and not self._is_left_out(directory):
                 # The skill is where its SKILL.md really lies; so it is one skill however many links lead to it.
                 directory, name = os.path.split(target)
-        if directory in self._registered or directory in self._disabled:
+        self._take(directory, name, odd, descriptor if is_plain else -1)
+
+    def _refuse(self, directory: str, name: str, reason: str, *, hint: str | None = None) -> None:
+        """Takes the directory as a skill that cannot be used."""
+        path = os.path.join(directory, name)
+        self._take(
+            directory, name, (finding("manifest-unreadable", path, f"{name} cannot be read: {reason}", hint=hint),)
+        )
+
+    def _is_left_out(self, directory: str) -> bool:
+        if directory not in self._disabled:
+            return False
+        self._found.left_out.add(directory)
+        return True
+
+    def _take(self, directory: str, name: str, odd: tuple[Diagnostic, ...], descriptor: int = -1) -> None:
+        """Registers a skill once; what it holds is read here when its directory is open in ``descriptor``."""
+        if directory in self._registered or self._is_left_out(directory):
             return
         ceiling = self._limits.skills
         if ceiling is not None and len(self._found.places) >= ceiling:
@@ -226,7 +262,8 @@ class _Walk:
         place = Place(directory, name, self._root_index, odd)
         self._found.places.append(place)
         if self._visit is not None:
-            self._visit(place, read_listed(descriptor, name, self._limits.manifest_bytes) if is_plain else None)
+            limit = self._limits.manifest_bytes
+            self._visit(place, read_listed(descriptor, name, limit) if descriptor >= 0 else None)
 
     def _odd(self, directory: str, name: str, manifests: Iterable[str]) -> tuple[Diagnostic, ...]:
         path = os.path.join(directory, name)

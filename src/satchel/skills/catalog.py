@@ -18,7 +18,8 @@ class Catalog:
     """Skills sorted by name and place (code points), with what was found wrong while collecting them.
 
     ``lookup`` is ``Dialect.lookup``; of several skills with one name, the first in this order answers to it.
-    ``revision`` changes whenever what is held here may have changed; bodies are not. Instances never change, so readers
+    ``revision`` is another one whenever a frontmatter, a place or a finding here is another. It does not cover what is
+    not held here: a change in a body or a bundled file alone need not show in it. Instances never change, so readers
     need no lock.
     """
 

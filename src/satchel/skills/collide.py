@@ -54,7 +54,8 @@ def share_a_name(skills: Sequence[Skill], dialect: Dialect) -> bool:
 def settle(candidates: Iterable[Candidate], dialect: Dialect) -> tuple[tuple[Skill, ...], tuple[Diagnostic, ...]]:
     """``(the skills that count, a finding for each that does not)`` of candidates in the order of their roots.
 
-    The skill that keeps a name lists the directories of the others in ``shadowed``.
+    The skill that keeps a name lists the directories of the others in ``shadowed``. Paths and directories of skills
+    without a file are "".
     """
     if dialect.collision == "all":
         return tuple(candidate.skill for candidate in candidates), ()
@@ -70,9 +71,10 @@ def settle(candidates: Iterable[Candidate], dialect: Dialect) -> tuple[tuple[Ski
             skills.append(winner.skill)
             continue
         losers = same[:-1] if keeps_last else same[1:]
-        skills.append(replace(winner.skill, shadowed=tuple(loser.skill.location for loser in losers)))
+        shadowed = tuple(loser.skill.location for loser in losers if loser.skill.location)
+        skills.append(replace(winner.skill, shadowed=shadowed))
+        where = winner.skill.location or "a skill without a file"
         for loser in losers:
-            where = winner.skill.location
             message = f'"{loser.skill.name}" is already provided by {where}, which takes precedence.'
             found = judge(finding("name-shadowed", loser.path, message), dialect)
             if found is not None:

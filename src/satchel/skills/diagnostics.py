@@ -173,6 +173,9 @@ RULES: dict[Rule, RuleInfo] = {
         "warning", "A link leads out of every root and is not followed.", "Add its target's directory as a root."
     ),
     "symlink-dangling": RuleInfo("warning", "A link leads to nothing.", "Remove the link or restore its target."),
+    "disabled-unmatched": RuleInfo(
+        "warning", "What is to be disabled is no skill.", "Give a skill's name, or the absolute path of its folder."
+    ),
     "name-shadowed": RuleInfo(
         "warning", "Another skill of an earlier root has the same name.", "Rename or remove one of them."
     ),

@@ -250,7 +250,7 @@ class LoadedSkill:
     """A skill with its body and its files.
 
     ``body`` is everything after the frontmatter, unchanged. ``manifest_bytes`` is the size of the whole SKILL.md,
-    ``modified`` when it last changed, in Unix seconds, 0 when unknown.
+    ``modified`` when it last changed, in Unix seconds, 0 when unknown. Everything else is asked of ``skill``.
     """
 
     skill: Skill
@@ -263,6 +263,106 @@ class LoadedSkill:
     def name(self) -> str:
         """The skill's name."""
         return self.skill.name
+
+    @property
+    def ref(self) -> SkillRef:
+        """``Skill.ref``, with the digest."""
+        return self.skill.ref
+
+    @property
+    def description(self) -> str:
+        """``Skill.description``."""
+        return self.skill.description
+
+    @property
+    def summary(self) -> str:
+        """``Skill.summary``."""
+        return self.skill.summary
+
+    @property
+    def frontmatter(self) -> Mapping[str, YamlValue]:
+        """``Skill.frontmatter``."""
+        return self.skill.frontmatter
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """``Skill.metadata``."""
+        return self.skill.metadata
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """``Skill.diagnostics``, those of its files among them."""
+        return self.skill.diagnostics
+
+    @property
+    def allowed_tools(self) -> tuple[str, ...]:
+        """``Skill.allowed_tools``."""
+        return self.skill.allowed_tools
+
+    @property
+    def disallowed_tools(self) -> tuple[str, ...]:
+        """``Skill.disallowed_tools``."""
+        return self.skill.disallowed_tools
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """``Skill.arguments``."""
+        return self.skill.arguments
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """``Skill.paths``."""
+        return self.skill.paths
+
+    @property
+    def flags(self) -> Flags:
+        """``Skill.flags``."""
+        return self.skill.flags
+
+    @property
+    def arguments_by_name(self) -> bool:
+        """``Skill.arguments_by_name``."""
+        return self.skill.arguments_by_name
+
+    @property
+    def location(self) -> str:
+        """``Skill.location``."""
+        return self.skill.location
+
+    @property
+    def shadowed(self) -> tuple[str, ...]:
+        """``Skill.shadowed``."""
+        return self.skill.shadowed
+
+    @property
+    def trusted(self) -> bool:
+        """``Skill.trusted``."""
+        return self.skill.trusted
+
+    @property
+    def version(self) -> Version | None:
+        """``Skill.version``."""
+        return self.skill.version
+
+    @property
+    def license(self) -> License | None:
+        """``Skill.license``."""
+        return self.skill.license
+
+    @property
+    def compatibility(self) -> str:
+        """``Skill.compatibility``."""
+        return self.skill.compatibility
+
+    @property
+    def when_to_use(self) -> str:
+        """``Skill.when_to_use``."""
+        return self.skill.when_to_use
+
+    @property
+    def argument_hint(self) -> str:
+        """``Skill.argument_hint``."""
+        return self.skill.argument_hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,3 +378,8 @@ class Page:
     def is_last(self) -> bool:
         """Whether nothing follows."""
         return self.end >= self.total
+
+    @property
+    def next_offset(self) -> int | None:
+        """Where the next page begins, None when nothing follows."""
+        return None if self.is_last else self.end

@@ -70,7 +70,7 @@ class SkillAccess:
         repeated = key in self._pages
         self._pages.add(key)
         if not repeated:
-            self._next[skill.name, path] = None if page.is_last else page.end
+            self._next[skill.name, path] = page.next_offset
         return page, repeated
 
     def advise(self, name: str) -> str:
