@@ -196,12 +196,13 @@ class Library:
             if noticed:
                 diagnostics += noticed
             if skill is not None:
-                own = in_namespace(skill, namespace) if namespace else skill
-                skills.append(own)
+                if namespace:
+                    skill = in_namespace(skill, namespace)  # noqa: PLW2901
+                skills.append(skill)
                 if isinstance(home, Place):
                     places[home.directory] = home
                 else:
-                    inline.append(replace(home, skill=own))
+                    inline.append(replace(home, skill=skill))
         if share_a_name(skills, dialect):
             candidates = (Candidate(skill, places[skill.location].path if skill.location else "") for skill in skills)
             settled, collisions = settle(candidates, dialect)

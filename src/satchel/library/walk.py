@@ -252,7 +252,7 @@ class _Walk:
 
     def _take(self, directory: str, name: str, odd: tuple[Diagnostic, ...], descriptor: int = -1) -> None:
         """Registers a skill once; what it holds is read here when its directory is open in ``descriptor``."""
-        if directory in self._registered or self._is_left_out(directory):
+        if directory in self._registered or (self._disabled and self._is_left_out(directory)):
             return
         ceiling = self._limits.skills
         if ceiling is not None and len(self._found.places) >= ceiling:
