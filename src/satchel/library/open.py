@@ -27,7 +27,7 @@ _CHUNK = 1024 * 1024
 
 def read_manifest(place: Place, dialect: Dialect, source: str) -> tuple[Manifest, bytes, float]:
     """``(manifest, its bytes, when they last changed)``; a file that cannot be read is an error among the findings."""
-    if any(found.severity == "error" for found in place.findings):
+    if any(found.severity == "error" or found.rule == "symlink-dangling" for found in place.findings):
         return Manifest(skill=None, body="", diagnostics=place.findings), b"", 0.0
     limit = dialect.limits.manifest_bytes
     try:

@@ -229,8 +229,9 @@ class _Walk:
                 self._refuse(directory, name, "it is a link that leads out of every root.", hint=hint)
                 return
             if not os.path.lexists(target):
-                hint = RULES["symlink-dangling"].hint
-                self._refuse(directory, name, "it is a link that leads to nothing.", hint=hint)
+                # No skill was lost that is anywhere, so this is a warning; the folder is a failed skill all the same.
+                link = os.path.join(directory, name)
+                self._take(directory, name, (finding("symlink-dangling", link, f"The link {link} leads to nothing."),))
                 return
             if is_manifest(os.path.basename(target)) and not self._is_left_out(directory):
                 # The skill is where its SKILL.md really lies; so it is one skill however many links lead to it.
