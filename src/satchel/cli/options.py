@@ -74,9 +74,9 @@ class ModelOptions:
 def settings_from(*groups: SkillOptions | ModelOptions, **flags: object) -> Settings:
     """Settings from option groups; a variable that means nothing is named on stderr.
 
-    ``flags`` are further flags by their long names without the dashes.
+    ``flags`` are further flags by their long names without the leading dashes, underscores for the inner ones.
     """
-    merged: dict[str, object] = {f"--{name}": value for name, value in flags.items()}
+    merged: dict[str, object] = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
     for group in groups:
         merged |= group.flags()
     settings = load(merged)

@@ -25,28 +25,31 @@ async def serve(
     options: ModelOptions = ModelOptions(),
     host: Annotated[str | None, Parameter(name="--host", help="Address to listen on (127.0.0.1).")] = None,
     port: Annotated[int | None, Parameter(name="--port", help="Port to listen on (8321); 0 takes a free one.")] = None,
+    ollama_port: Annotated[
+        int | None, Parameter(name="--ollama-port", help="A second port that stands in for an Ollama: often 11434.")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Serve skills to OpenAI clients over HTTP, in front of the embedded model or of --upstream.
+    """Serve skills to OpenAI, Anthropic and Ollama clients over HTTP, in front of the embedded model or of --upstream.
 
     SATCHEL_KEYS (comma-separated) makes clients send one of these as their API key.
     SATCHEL_UPSTREAM_KEY is sent to the upstream. Ctrl-C or SIGTERM lets open answers finish.
     Skills are read at the start: restart to see new skills. Each request is one line of log on stderr.
     """
-    settings = settings_from(skills, options, host=host, port=port)
+    settings = settings_from(skills, options, host=host, port=port, ollama_port=ollama_port)
     if settings.upstream is None:
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
         progress.finish()
 
-    def started(url: str) -> None:
+    def started(url: str, ollama_url: str) -> None:
         if not settings.server.keys and not _is_loopback(url):
             say(f"WARNING: everybody who reaches {url} may use its model and its skills: it asks for no key.")
             say("  hint: set SATCHEL_KEYS to the keys that clients must send, or leave --host out.")
         if json:
-            print_line_json({"event": "listening", "url": url})
+            print_line_json({"event": "listening", "url": url} | ({"ollama_url": ollama_url} if ollama_url else {}))
         else:
-            _greet(url, settings)
+            _greet(url, ollama_url, settings)
 
     _log_to_stderr()
     return 130 if await serve_gateway(settings, started) else 0
@@ -65,8 +68,10 @@ def _is_loopback(url: str) -> bool:
     return ip_address(urlsplit(url).hostname or "").is_loopback
 
 
-def _greet(url: str, settings: Settings) -> None:
+def _greet(url: str, ollama_url: str, settings: Settings) -> None:
     say(f"listening  {url}")
+    if ollama_url:
+        say(f"as Ollama  {ollama_url}")
     say(f"model      {line(settings.upstream.url) if settings.upstream else 'embedded, on this machine'}")
     say(f"skills     {url}/v1/skills" if settings.skills.enabled else "skills     off")
     if not settings.server.keys:

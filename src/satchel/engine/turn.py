@@ -88,6 +88,10 @@ class Turn:
                 retryable=True,
             ) from None
 
+    def first_request(self) -> ChatRequest:
+        """What the first round asks the model, block and tools included; says so without asking."""
+        return self._chat(1, self._own.specs())
+
     async def aclose(self) -> None:
         """Stops the model, then the hosts. Idempotent."""
         try:

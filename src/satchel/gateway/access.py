@@ -1,8 +1,12 @@
-"""One log line a request: method, path, status, duration, skills, tokens. Never bodies, headers or query strings."""
+"""One log line a request: method, path, status, duration, skills, tokens, id. Never bodies, headers or query strings.
+
+The id is made here and goes out in the headers in which OpenAI's and Anthropic's clients look for one.
+"""
 
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -16,6 +20,7 @@ from satchel.engine.events import RoundFinished, SkillLoaded, TurnEvent
 logger = logging.getLogger("satchel.gateway")
 
 _KEY = "satchel.access"
+_ID_HEADERS = (b"x-request-id", b"request-id")
 
 
 @dataclass(slots=True)
@@ -54,9 +59,13 @@ class AccessLog:
             return
         record = record_of(scope)
 
+        request_id = f"req_{secrets.token_hex(12)}"
+        named = [(name, request_id.encode()) for name in _ID_HEADERS]
+
         def watched(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
                 record.status = message["status"]
+                message = {**message, "headers": [*message.get("headers", ()), *named]}
             return send(message)
 
         began = time.monotonic()
@@ -69,7 +78,7 @@ class AccessLog:
                 record.outcome = "crashed"
                 record.status = record.status or 500
             logger.info(
-                "%s %s %s %.3fs %s skills=%s tokens=%d+%d",
+                "%s %s %s %.3fs %s skills=%s tokens=%d+%d id=%s",
                 scope["method"],
                 quote(scope["path"], safe="/:"),
                 record.status or "-",
@@ -78,4 +87,5 @@ class AccessLog:
                 ",".join(record.skills) or "-",
                 record.usage.prompt_tokens,
                 record.usage.completion_tokens,
+                request_id,
             )

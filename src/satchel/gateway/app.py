@@ -11,7 +11,9 @@ from pydantic import BaseModel
 from satchel.engine.runtime import Runtime
 from satchel.gateway import failures
 from satchel.gateway.access import AccessLog
+from satchel.gateway.anthropic import routes as anthropic
 from satchel.gateway.auth import KeyCheck, OriginCheck
+from satchel.gateway.ollama import routes as ollama
 from satchel.gateway.openai_chat import routes as openai_chat
 from satchel.gateway.options import ServerOptions
 from satchel.gateway.skills_api import routes as skills_api
@@ -26,11 +28,12 @@ class HealthBody(BaseModel):
     status: str = "ok"
 
 
-def create_app(open_runtime: RuntimeOpener, options: ServerOptions) -> FastAPI:
+def create_app(open_runtime: RuntimeOpener, options: ServerOptions, *, is_ollama: bool = False) -> FastAPI:
     """An application that serves one runtime.
 
     ``open_runtime`` is entered when the server starts, in the server's event loop, and left when it stops. Whatever
-    it raises ends the start of the server.
+    it raises ends the start of the server. ``is_ollama`` makes it stand in for an Ollama: that API is at the root too,
+    where a client that cannot be given a base path looks for it.
     """
 
     @asynccontextmanager
@@ -44,8 +47,17 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions) -> FastAPI:
     failures.install(app)
     app.add_middleware(AccessLog)
     may_speak = [Depends(OriginCheck(options)), Depends(KeyCheck(options.keys))]
+    # Before the routes of the same paths that serve every client.
+    app.include_router(anthropic.models_router, dependencies=may_speak)
+    app.include_router(anthropic.router, dependencies=may_speak)
     app.include_router(openai_chat.router, dependencies=may_speak)
     app.include_router(skills_api.router, dependencies=may_speak)
+    app.include_router(ollama.api, prefix="/ollama/api", dependencies=may_speak)
+    app.include_router(ollama.root, prefix="/ollama")
+    app.include_router(ollama.chat_router, dependencies=may_speak)
+    if is_ollama:
+        app.include_router(ollama.api, prefix="/api", dependencies=may_speak)
+        app.include_router(ollama.root)
     app.add_api_route("/health", _health, tags=["Server"])
     return app
 

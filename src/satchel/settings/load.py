@@ -136,6 +136,13 @@ TABLE: tuple[Row, ...] = (
         variable="SATCHEL_PORT",
     ),
     Row(
+        key="server.ollama_port",
+        type=Annotated[int, Field(ge=0, le=65535)],
+        default=_SERVER.ollama_port,
+        flag="--ollama-port",
+        variable="SATCHEL_OLLAMA_PORT",
+    ),
+    Row(
         key="server.keys",
         type=tuple[str, ...],
         default=_SERVER.keys,

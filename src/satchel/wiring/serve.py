@@ -1,4 +1,4 @@
-"""The gateway as a process: one uvicorn server around the app, with the runtime in its loop."""
+"""The gateway as a process: a uvicorn server for each listener, all in one loop with the one runtime."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import asyncio
 import errno
 import signal
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import FrameType
+from typing import Protocol
 
 from satchel.errors import SetupError
 from satchel.settings import Settings
 from satchel.wiring.runtime import open_runtime
 
 
-async def serve(settings: Settings, started: Callable[[str], None]) -> bool:
+async def serve(settings: Settings, started: Callable[[str, str], None]) -> bool:
     """Serves until SIGINT or SIGTERM, then lets open answers finish. True when it was SIGINT.
 
-    ``started`` gets the base URL once requests are answered. Raises ``SetupError`` before that for settings that cannot
-    work, port-in-use before anything has started.
+    ``started`` gets the base URL once requests are answered, and that of the second listener, which stands in for an
+    Ollama, "" without one. Raises ``SetupError`` before that for settings that cannot work, port-in-use before anything
+    has started.
     """
     import uvicorn
 
@@ -33,8 +35,8 @@ async def serve(settings: Settings, started: Callable[[str], None]) -> bool:
             # An interrupt from before the server took the signals over ends it here.
             await asyncio.sleep(0)
             await super().startup(sockets)
-            if not self.should_exit:
-                started(f"http://{shown}:{port}")
+            if not self.should_exit and all(server.started for server in servers):
+                started(*urls)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             await super().shutdown(sockets)
@@ -48,35 +50,72 @@ async def serve(settings: Settings, started: Callable[[str], None]) -> bool:
 
         @contextmanager
         def capture_signals(self) -> Generator[None]:
-            # uvicorn would raise the signal again at the end; an orderly end is not a death by signal.
-            before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-            try:
-                yield
-            finally:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
+            # One place takes the signals for all servers.
+            yield
 
-    listener = _listen(settings.server.host, settings.server.port)
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    try:
+    def server_for(*, is_ollama: bool) -> _Server:
+        app = create_app(lambda: nullcontext(runtime), settings.server, is_ollama=is_ollama)
+        config = uvicorn.Config(
+            app,
+            http=BoundedHttpProtocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=30,
+        )
+        return _Server(config)
+
+    with ExitStack() as open_sockets:
+        ports = (settings.server.port, settings.server.ollama_port)
+        listeners = [
+            open_sockets.enter_context(_listen(settings.server.host, port)) for port in ports if port is not None
+        ]
+        urls = (_url(listeners[0]), _url(listeners[1]) if len(listeners) > 1 else "")
         # Opened here and not by the app: uvicorn would turn what goes wrong into a log record.
         async with open_runtime(settings) as runtime:
-            app = create_app(lambda: nullcontext(runtime), settings.server)
-            config = uvicorn.Config(
-                app,
-                http=BoundedHttpProtocol,
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=30,
-            )
-            server = _Server(config)
-            await server.serve(sockets=[listener])
-            return server.is_interrupted
+            servers = [server_for(is_ollama=number > 0) for number in range(len(listeners))]
+            with _signals_to(servers):
+                await _all(
+                    server.serve(sockets=[listener]) for server, listener in zip(servers, listeners, strict=True)
+                )
+            return servers[0].is_interrupted
+
+
+class _Exits(Protocol):
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None: ...
+
+
+@contextmanager
+def _signals_to(servers: Sequence[_Exits]) -> Generator[None]:
+    """SIGINT and SIGTERM end all servers. uvicorn would raise the signal again at the end; that end is orderly."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        for server in servers:
+            server.handle_exit(number, frame)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
     finally:
-        listener.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+async def _all(work: Iterable[Coroutine[object, object, None]]) -> None:
+    """Runs all together; the first that fails stops the others."""
+    tasks = [asyncio.ensure_future(part) for part in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -97,7 +136,7 @@ def _listen(host: str, port: int) -> socket.socket:
             raise SetupError(
                 "port-in-use",
                 f"Port {port} on {host} is taken by another program.",
-                hint="Choose another with --port, or 0 for a free one.",
+                hint="Choose another with --port (or --ollama-port), or 0 for a free one.",
                 data={"host": host, "port": port},
             ) from error
         raise SetupError(
