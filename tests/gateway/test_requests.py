@@ -170,12 +170,14 @@ async def test_one_line_a_request_without_bodies_or_keys(caplog: pytest.LogCaptu
     model = ScriptedModel([Reply(calls=(call("skills_read", '{"skill": "invoice"}'),)), Reply(text=("ok",))])
     async with serving(runtime_over(model, shelf()), keys=("hush-hush",)) as base:
         headers = {"Authorization": "Bearer hush-hush"}
-        await ask(base, "POST", f"{CHAT}?token=sesame", json={"messages": ASK}, headers=headers)
+        _, _, sent = await ask(base, "POST", f"{CHAT}?token=sesame", json={"messages": ASK}, headers=headers)
         await ask(base, "GET", "/v1/skills/no%0Asuch", headers=headers)
     lines = [record.getMessage() for record in caplog.records if record.name == "satchel.gateway"]
     assert len(lines) == 2
     assert lines[0].startswith(f"POST {CHAT} 200 ")
-    assert lines[0].endswith("s ok skills=invoice tokens=20+10")
+    assert lines[0].endswith(" skills=invoice tokens=20+10")
+    assert f" ok id={sent['request-id']} " in lines[0]
+    assert sent["x-request-id"] == sent["request-id"]
     assert lines[1].startswith("GET /v1/skills/no%0Asuch 404 ")
     assert "skill-not-found" in lines[1]
     for secret in ("hunter2", "hush-hush", "sesame"):

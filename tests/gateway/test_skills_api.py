@@ -106,6 +106,9 @@ def test_the_description_of_the_interface_lists_every_route() -> None:
     schema = app.openapi()
     assert set(schema["paths"]) == {
         "/v1/chat/completions", "/v1/models", "/v1/models/{model_id}", "/v1/skills", "/v1/skills/{name}", "/health",
+        "/v1/messages", "/v1/messages/count_tokens",
+        "/ollama/", "/api/chat/ollama",
+        *(f"/ollama/api/{name}" for name in ("chat", "generate", "tags", "show", "version", "ps")),
     }  # fmt: skip
     chat = schema["paths"]["/v1/chat/completions"]["post"]
     assert set(chat["requestBody"]["content"]["application/json"]["schema"]["properties"]) >= {

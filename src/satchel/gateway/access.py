@@ -78,14 +78,14 @@ class AccessLog:
                 record.outcome = "crashed"
                 record.status = record.status or 500
             logger.info(
-                "%s %s %s %.3fs %s skills=%s tokens=%d+%d id=%s",
+                "%s %s %s %.3fs %s id=%s skills=%s tokens=%d+%d",
                 scope["method"],
                 quote(scope["path"], safe="/:"),
                 record.status or "-",
                 time.monotonic() - began,
                 record.outcome,
+                request_id,
                 ",".join(record.skills) or "-",
                 record.usage.prompt_tokens,
                 record.usage.completion_tokens,
-                request_id,
             )

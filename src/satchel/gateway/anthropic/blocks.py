@@ -18,6 +18,7 @@ from satchel.engine.events import CallDelta, ReasoningDelta
 Event = dict[str, Json]
 
 _GROWING = frozenset({"text", "thinking"})
+_MAX_LOOKED_AT = 256 * 1024
 
 
 @dataclass(slots=True)
@@ -27,6 +28,15 @@ class _Call:
     index: int
     is_open: bool = True
     pieces: list[str] = field(default_factory=list[str])
+    looked_at: int = 0
+
+    def is_whole(self) -> bool:
+        """Whether the arguments are one object; looks at a bounded number of characters over all times it is asked."""
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}") or self.looked_at > _MAX_LOOKED_AT:
+            return False
+        arguments = "".join(self.pieces)
+        self.looked_at += len(arguments)
+        return is_one_object(arguments)
 
 
 class BlockWriter:
@@ -127,7 +137,7 @@ class BlockWriter:
     def _leave_calls(self, *, is_end: bool = False) -> list[Event]:
         events: list[Event] = []
         for call in self._calls.values():
-            if call.is_open and (is_end or is_one_object("".join(call.pieces))):
+            if call.is_open and (is_end or call.is_whole()):
                 call.is_open = False
                 events.append(_stop(call.index))
         return events

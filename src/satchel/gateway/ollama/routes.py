@@ -39,6 +39,7 @@ from satchel.gateway.state import CurrentGateway
 
 SPOKEN_VERSION = "0.12.6"
 """The Ollama whose API this is. Clients ask for it and leave out what an older one did not have."""
+_VERSION = VersionBody(version=SPOKEN_VERSION, satchel=satchel.__version__)
 
 _FAILURES: dict[int | str, dict[str, Any]] = {"default": {"model": OllamaErrorBody}}
 _ANSWER: dict[int | str, dict[str, Any]] = {
@@ -117,7 +118,7 @@ async def show(request: Request, gateway: CurrentGateway) -> Response:
 @api.get("/version", response_model=VersionBody)
 async def version() -> Response:
     """Which API this is."""
-    return json_response(VersionBody(version=SPOKEN_VERSION, satchel=satchel.__version__).model_dump())
+    return json_response(_VERSION.model_dump())
 
 
 @root.get("/", response_class=PlainTextResponse)

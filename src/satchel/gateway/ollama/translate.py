@@ -43,7 +43,7 @@ Kind = Literal["chat", "generate"]
 _ENDS_HERE = OURS | {"stream"}
 """How we stream is between us and the model server."""
 _PROMPT_FIELDS = frozenset({"prompt", "system", "images", "raw", "template", "suffix", "context"})
-_AT_ONCE = frozenset({"0", "0s", "0m", "0h"})
+_AT_ONCE = (0, "0", "0s", "0m", "0h")
 _OWN_TIMES = ("load_duration", "prompt_eval_duration", "eval_duration")
 _TIMES = ("total_duration", *_OWN_TIMES)
 # Clients that split lines as Python does would split at these characters inside a text.
@@ -108,7 +108,7 @@ def _call(kind: Kind, known: AskBody, chat_body: Mapping[str, Json] | None, call
         model=known.model or "",
         is_streamed=known.stream is not False,
         shows_thinking=known.think is not False,
-        load_reason="unload" if known.keep_alive is not None and str(known.keep_alive) in _AT_ONCE else "load",
+        load_reason="unload" if known.keep_alive in _AT_ONCE else "load",
     )
 
 
