@@ -87,11 +87,8 @@ def _answer(call: OllamaCall, gateway: CurrentGateway) -> Response:
 @api.get("/tags", response_model=TagsBody)
 async def tags(request: Request, gateway: CurrentGateway) -> Response:
     """The models that can be asked for."""
-    models = gateway.runtime.models
-    offered = await models.models(caller_of(request, gateway.options))
-    return json_response(
-        TagsBody(models=[tag_body(info, models.capabilities(info.id)) for info in offered]).model_dump()
-    )
+    offered = await gateway.runtime.models.models(caller_of(request, gateway.options))
+    return json_response(TagsBody(models=[tag_body(info) for info in offered]).model_dump())
 
 
 @api.get("/ps", response_model=LoadedBody)

@@ -134,11 +134,9 @@ def load_answer(call: OllamaCall) -> dict[str, object]:
     return {**_head(call.model), **_said(call.kind, ""), "done": True, "done_reason": call.load_reason}
 
 
-def tag_body(info: ModelInfo, capabilities: ModelCapabilities) -> TagBody:
+def tag_body(info: ModelInfo) -> TagBody:
     """One entry of the model list."""
-    return TagBody(
-        name=info.id, model=info.id, modified_at=_modified(info), capabilities=_capability_names(capabilities)
-    )
+    return TagBody(name=info.id, model=info.id, modified_at=_modified(info))
 
 
 def shown_body(info: ModelInfo, capabilities: ModelCapabilities) -> ShownBody:

@@ -149,7 +149,6 @@ class TagBody(BaseModel):
     size: int = 0
     digest: str = ""
     details: DetailsBody = DetailsBody()
-    capabilities: list[str]
 
 
 class TagsBody(BaseModel):
