@@ -60,6 +60,12 @@ class PathError(SatchelError):
     codes = frozenset({"path-refused", "path-not-found", "not-a-file", "binary-file", "offset-past-end"})
 
 
+class BundleError(SatchelError):
+    """An archive is refused: what it holds is unsafe, too much, or not exactly one skill."""
+
+    codes = frozenset({"bundle-unsafe", "bundle-too-large", "bundle-no-skill", "bundle-many-skills"})
+
+
 class UpstreamError(SatchelError):
     """A model server did not give a usable answer.
 
@@ -91,7 +97,7 @@ class SandboxError(SatchelError):
 class RequestError(SatchelError):
     """A caller's request cannot be served as it stands."""
 
-    codes = frozenset({"invalid-request", "unauthorized", "forbidden", "too-large", "too-many"})
+    codes = frozenset({"invalid-request", "unauthorized", "forbidden", "not-found", "too-large", "too-many"})
 
 
 class WeightsError(SatchelError):

@@ -21,7 +21,10 @@ READ_TOOL = "skills_read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """The skills of one turn. ``selected`` were asked for, ``others`` are advertised; nothing else can be read."""
+    """The skills of one turn. ``selected`` were asked for or came with the request, ``others`` are advertised.
+
+    Nothing else can be read.
+    """
 
     selected: tuple[Skill, ...] = ()
     others: tuple[Skill, ...] = ()
@@ -34,13 +37,18 @@ class Reach:
 
 def reach(catalog: Catalog, selection: SkillSelection) -> Reach:
     """What the selection opens of the catalogue. Raises ``RequestError`` for names that no skill has."""
-    selected, unknown = catalog.pick(selection.names)
+    inline = tuple(skill.loaded.skill for skill in selection.inline)
+    brought = {skill.name.casefold() for skill in inline}
+    picked, unknown = catalog.pick(name for name in selection.names if name.casefold() not in brought)
     if unknown:
         raise _unknown_names(catalog, unknown)
+    chosen = (*inline, *(skill for skill in picked if skill.name.casefold() not in brought))
+    selected = tuple(sorted(chosen, key=lambda skill: skill.name))
     if not selection.discovery:
         return Reach(selected=selected)
     names = {skill.name for skill in selected}
-    return Reach(selected=selected, others=tuple(skill for skill in catalog.offered if skill.name not in names))
+    others = (skill for skill in catalog.offered if skill.name.casefold() not in brought)
+    return Reach(selected=selected, others=tuple(skill for skill in others if skill.name not in names))
 
 
 def _unknown_names(catalog: Catalog, unknown: Sequence[str]) -> RequestError:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import ROOT
+from satchel.library.inline import InlineSkill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,16 +20,18 @@ class Principal:
 class SkillSelection:
     """Which skills a turn may reach.
 
-    ``names`` are selected by the caller. With ``discovery`` the rest of the catalogue is advertised too.
+    ``names`` are selected by the caller. With ``discovery`` the rest of the catalogue is advertised too. ``inline``
+    skills come with the request: they are selected, and hide a skill of the catalogue that has the same name.
     """
 
     names: tuple[str, ...] = ()
     discovery: bool = True
+    inline: tuple[InlineSkill, ...] = ()
 
     @property
     def is_off(self) -> bool:
         """Whether the turn has nothing to do with skills."""
-        return not self.names and not self.discovery
+        return not self.names and not self.discovery and not self.inline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

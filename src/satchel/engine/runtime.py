@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.engine.events import Notice, SkillLoaded, TurnStarted
 from satchel.engine.host import ToolHost
+from satchel.engine.inline import InlineSource
 from satchel.engine.limits import LoopLimits
 from satchel.engine.prompt import LIST_TOOL, READ_TOOL, Reach, block_for, reach, with_block
 from satchel.engine.request import TurnRequest
@@ -94,7 +95,7 @@ class Runtime:
         chat = request.chat
         capabilities = self.models.capabilities(chat.model)
         started = TurnStarted(agent=request.agent, turn_id=f"turn_{secrets.token_hex(8)}", model=chat.model)
-        if self.source is None and request.skills.names:
+        if self.source is None and (request.skills.names or request.skills.inline):
             raise RequestError(
                 "invalid-request",
                 "Skills are turned off here.",
@@ -107,16 +108,17 @@ class Runtime:
             )
         catalog = await self.catalog()
         open_to = reach(catalog, request.skills)
+        source = InlineSource(request.skills.inline, self.source) if request.skills.inline else self.source
         may_call = capabilities.tools != "none" and not (chat.tool_choice and chat.tool_choice.mode == "none")
         hosts: tuple[ToolHost, ...] = ()
         if may_call and open_to.reachable:
-            context = HostContext(request=request, source=self.source, reach=open_to, capabilities=capabilities)
+            context = HostContext(request=request, source=source, reach=open_to, capabilities=capabilities)
             hosts = tuple(self._make_hosts(context))
         own = {spec.name for host in hosts for spec in host.specs()}
         theirs = {tool.name.casefold() for tool in chat.tools}
         collided = {name for name in own if name.casefold() in theirs}
         withdrawn = collided | {LIST_TOOL} if READ_TOOL in collided else collided
-        loaded = [await self.source.load(skill.ref) for skill in open_to.selected]
+        loaded = [await source.load(skill.ref) for skill in open_to.selected]
         block = block_for(loaded, open_to.others, capabilities=capabilities, own_tools=own - withdrawn)
         sizes = {item.name: item for item in loaded}
         inlined = tuple(

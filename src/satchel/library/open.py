@@ -147,12 +147,26 @@ def body_page(loaded: LoadedSkill, path: str, *, offset: int, max_bytes: int) ->
             f'The skill "{one_line(loaded.name)}" was made in a program and has no files.',
             hint=f"Read {MANIFEST}: it is all there is.",
         )
-    data = loaded.body.encode("utf-8", "replace")
+    return page_of(loaded.body.encode("utf-8", "replace"), MANIFEST, offset=offset, max_bytes=max_bytes)
+
+
+def page_of(data: bytes, name: str, *, offset: int, max_bytes: int) -> Page:
+    """The same of a text file that is in memory. Raises ``PathError`` "offset-past-end"."""
     offset = max(0, offset)
     if not data:
         return _EMPTY
-    _require_within(MANIFEST, offset, len(data))
+    _require_within(name, offset, len(data))
     return _cut(data, 0, offset, max(_LONGEST_CHARACTER, max_bytes), len(data))
+
+
+def binary_file(name: str, total: int) -> PathError:
+    """The refusal to show a file that is not text."""
+    return PathError(
+        "binary-file",
+        f'The file "{name}" is a binary file ({total} bytes) and cannot be read as text.',
+        hint="Read another file.",
+        data={"bytes": total},
+    )
 
 
 def _require_present(place: Place) -> None:
@@ -168,12 +182,7 @@ def _require_present(place: Place) -> None:
 def _page(descriptor: int, name: str, offset: int, max_bytes: int) -> Page:
     total = os.fstat(descriptor).st_size
     if text_by_name(name) is False or not looks_like_text(os.read(descriptor, SNIFF_BYTES)):
-        raise PathError(
-            "binary-file",
-            f'The file "{name}" is a binary file ({total} bytes) and cannot be read as text.',
-            hint="Read another file.",
-            data={"bytes": total},
-        )
+        raise binary_file(name, total)
     if not total:
         return _EMPTY
     _require_within(name, offset, total)
