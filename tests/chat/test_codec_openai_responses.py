@@ -258,7 +258,7 @@ ANSWER: dict[str, Any] = {
         "total_tokens": 7,
     },
 }
-USAGE = Usage(prompt_tokens=3, completion_tokens=4, cached_tokens=1, reasoning_tokens=2)
+USAGE = Usage(prompt_tokens=3, completion_tokens=4, cached_tokens=1, reasoning_tokens=2, cache_write_tokens=2)
 
 
 def test_an_answer_comes_back_as_it_was():
@@ -391,3 +391,19 @@ def test_bad_streams_are_errors(events: list[dict[str, Any]], code: str):
     with pytest.raises(UpstreamError) as caught:
         run(*events)
     assert caught.value.code == code
+
+
+def test_what_came_beside_the_text_and_which_item_reasoning_belongs_to_are_told():
+    source = {"type": "url_citation", "url": "https://example.org", "title": "t", "start_index": 0, "end_index": 1}
+    logprobs = [{"token": "I", "logprob": -0.5, "top_logprobs": []}]
+    events, _ = run(
+        {**delta("reasoning_summary_text", 0, "hm", summary_index=1), "item_id": "rs_1"},
+        {**delta("output_text", 1, "I"), "logprobs": logprobs},
+        {"type": "response.output_text.annotation.added", "output_index": 1, "annotation": source},
+        COMPLETED,
+    )
+    assert events[:3] == [
+        ModelReasoning(text="hm", extra={"openai-responses": {"item_id": "rs_1", "summary_index": 1}}),
+        ModelText(text="I", extra={"openai-responses": {"logprobs": logprobs}}),
+        ModelText(text="", extra={"openai-responses": {"annotations": [source]}}),
+    ]

@@ -51,10 +51,15 @@ class ModelText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReasoning:
-    """A piece of the model's reasoning."""
+    """A piece of the model's reasoning.
+
+    ``opaque`` is the vendor's whole signed or encrypted item, in the piece that ends it; ``extra`` tells which item and
+    which part of it the piece belongs to, where the wire format has such.
+    """
 
     text: str
     opaque: Mapping[str, Json] | None = None
+    extra: Extra = field(default_factory=_no_extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

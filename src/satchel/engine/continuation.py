@@ -81,6 +81,11 @@ class Shelf(Generic[T]):
         self._entries.move_to_end((owner, token))
         return entry.value
 
+    def values(self, owner: str) -> list[T]:
+        """All that the owner has here, the least recently used first. Counts as no use."""
+        self._make_room()
+        return [entry.value for (kept_for, _), entry in self._entries.items() if kept_for == owner]
+
     def drop(self, owner: str, token: str) -> bool:
         """Forgets a value. False when there was none."""
         self._make_room()
@@ -133,13 +138,13 @@ class Continuations:
 
 def estimate_bytes(message: Message) -> int:
     """About how much memory a message takes: its text, and a fixed sum for everything that is not text."""
-    return _OVERHEAD_BYTES + _json_bytes(message.extra) + sum(_part_bytes(part) for part in message.parts)
+    return _OVERHEAD_BYTES + estimate_json(message.extra) + sum(_part_bytes(part) for part in message.parts)
 
 
 def _part_bytes(part: Part) -> int:
     match part:
         case Text() | Reasoning():
-            held = len(part.text) + (_json_bytes(dict(part.opaque or {})) if isinstance(part, Reasoning) else 0)
+            held = len(part.text) + (estimate_json(dict(part.opaque or {})) if isinstance(part, Reasoning) else 0)
         case ToolUse():
             held = len(part.call_id) + len(part.name) + len(part.arguments)
         case ToolOutput():
@@ -147,11 +152,12 @@ def _part_bytes(part: Part) -> int:
         case Media():
             held = len(part.url) + len(part.data)
         case Opaque():
-            return _OVERHEAD_BYTES + _json_bytes(part.raw)
-    return _OVERHEAD_BYTES + held + _json_bytes(part.extra)
+            return _OVERHEAD_BYTES + estimate_json(part.raw)
+    return _OVERHEAD_BYTES + held + estimate_json(part.extra)
 
 
-def _json_bytes(value: Json | Extra) -> int:
+def estimate_json(value: Json | Extra) -> int:
+    """The same for a JSON value."""
     total = 0
     rest: list[object] = [value]
     while rest:

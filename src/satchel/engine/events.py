@@ -55,10 +55,14 @@ class TextDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningDelta(Event):
-    """Reasoning, as it came. ``opaque`` is the vendor's whole signed or encrypted item, in the delta that ends it."""
+    """Reasoning, as it came. ``opaque`` is the vendor's whole signed or encrypted item, in the delta that ends it.
+
+    ``extra`` tells which item and which part of it this belongs to, for a face of the same format.
+    """
 
     text: str
     opaque: Mapping[str, Json] | None = None
+    extra: Extra = field(default_factory=_no_extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

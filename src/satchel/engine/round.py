@@ -94,8 +94,8 @@ class Round:
             match event:
                 case ModelText(text=text, extra=extra):
                     yield TextDelta(agent=self._agent, round=self._number, text=text, extra=extra)
-                case ModelReasoning(text=text, opaque=opaque):
-                    yield ReasoningDelta(agent=self._agent, round=self._number, text=text, opaque=opaque)
+                case ModelReasoning(text=text, opaque=opaque, extra=extra):
+                    yield ReasoningDelta(agent=self._agent, round=self._number, text=text, opaque=opaque, extra=extra)
                 case ModelCall():
                     if self._partition.is_client(event.name):
                         yield self._client_delta(event)

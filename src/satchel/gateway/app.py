@@ -15,6 +15,7 @@ from satchel.gateway.anthropic import routes as anthropic
 from satchel.gateway.auth import KeyCheck, OriginCheck
 from satchel.gateway.ollama import routes as ollama
 from satchel.gateway.openai_chat import routes as openai_chat
+from satchel.gateway.openai_responses import routes as openai_responses
 from satchel.gateway.options import ServerOptions
 from satchel.gateway.skills_api import routes as skills_api
 from satchel.gateway.state import Gateway
@@ -51,6 +52,7 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions, *, is_ollama
     app.include_router(anthropic.models_router, dependencies=may_speak)
     app.include_router(anthropic.router, dependencies=may_speak)
     app.include_router(openai_chat.router, dependencies=may_speak)
+    app.include_router(openai_responses.router, dependencies=may_speak)
     app.include_router(skills_api.router, dependencies=may_speak)
     app.include_router(ollama.api, prefix="/ollama/api", dependencies=may_speak)
     app.include_router(ollama.root, prefix="/ollama")

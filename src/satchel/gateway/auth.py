@@ -88,6 +88,12 @@ def caller_of(request: Request, options: ServerOptions) -> Caller:
     )
 
 
+def owner_of(request: Request) -> str:
+    """Whose a thing is that this request leaves here: a digest of the key that was sent, "local" without one."""
+    key = sent_key(request)
+    return hashlib.sha256(key.encode("latin-1")).hexdigest() if key else "local"
+
+
 def sent_key(request: Request) -> str:
     """The key in ``Authorization: Bearer`` or ``x-api-key``, "" without one."""
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")

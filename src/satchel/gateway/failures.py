@@ -31,6 +31,7 @@ _STATUS = {
     "invalid-request": HTTPStatus.BAD_REQUEST,
     "unauthorized": HTTPStatus.UNAUTHORIZED,
     "forbidden": HTTPStatus.FORBIDDEN,
+    "not-found": HTTPStatus.NOT_FOUND,
     "too-large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too-many": HTTPStatus.TOO_MANY_REQUESTS,
     "skill-not-found": HTTPStatus.NOT_FOUND,
@@ -103,10 +104,13 @@ def error_body(path: str, failure: SatchelError) -> dict[str, object]:
 
 
 def vendor_error(failure: SatchelError) -> dict[str, object]:
-    """``{"error": {"message", "type", "code", "param", ...}}``. A refused request also gets its ``data``."""
+    """``{"error": {"message", "type", "code", "param", ...}}``. A refused request also gets its ``data``.
+
+    ``data["vendor_code"]`` is the vendor's own word for the failure, where its clients look for it.
+    """
     data = dict(failure.data)
-    param = data.pop("field", None)
-    body = _vendor(told(failure), status=status_of(failure), code=failure.code, param=param)
+    param, code = data.pop("field", None), str(data.pop("vendor_code", failure.code))
+    body = _vendor(told(failure), status=status_of(failure), code=code, param=param)
     if isinstance(failure, RequestError):
         body["error"] = data | body["error"]
     return {**body}

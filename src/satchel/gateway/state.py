@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from satchel.engine.runtime import Runtime
+from satchel.gateway.kept import KeptResponses
 from satchel.gateway.options import ServerOptions
 
 
@@ -17,6 +18,7 @@ class Gateway:
 
     runtime: Runtime
     options: ServerOptions
+    responses: KeptResponses = field(default_factory=KeptResponses)
 
 
 async def _gateway(request: Request) -> Gateway:

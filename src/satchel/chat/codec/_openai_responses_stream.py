@@ -53,7 +53,10 @@ class StreamDecoder:
         if kind == "response.output_text.delta":
             piece = self._mender.feed(node.get("delta").text())
             self._texts.setdefault(_place(node), []).append(piece)
-            return [ModelText(text=piece)] if piece else []
+            beside: Object = {"logprobs": event["logprobs"]} if event.get("logprobs") else {}
+            return [ModelText(text=piece, extra=extras(FORMAT, beside))] if piece else []
+        if kind == "response.output_text.annotation.added":
+            return [ModelText(text="", extra=extras(FORMAT, {"annotations": [event.get("annotation")]}))]
         if isinstance(kind, str) and kind in _REASONING:
             return self._reason(node, _REASONING[kind])
         if kind == "response.output_item.added" and node.get("item").get("type").value == "function_call":
@@ -94,7 +97,11 @@ class StreamDecoder:
         self._reasoning_at = at
         self._reasoned.add(at[0])
         piece = self._reasoning_mender.feed(node.get("delta").text())
-        return [ModelReasoning(text=f"\n\n{piece}" if is_further else piece)] if piece else []
+        if not piece:
+            return []
+        item_id = node.get("item_id").optional_text()
+        place = extras(FORMAT, {"item_id": item_id, counter: at[1]} if item_id else {})
+        return [ModelReasoning(text=f"\n\n{piece}" if is_further else piece, extra=place)]
 
     def _catch_up(self, output: Node) -> list[ModelEvent]:
         """Takes items of the finished response that had no event of their own."""
@@ -161,5 +168,6 @@ def decode_usage(raw: Mapping[str, Json]) -> Usage:
         prompt_tokens=count(raw.get("input_tokens")),
         completion_tokens=count(raw.get("output_tokens")),
         cached_tokens=count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else 0,
+        cache_write_tokens=count(prompt.get("cache_write_tokens")) if isinstance(prompt, dict) else 0,
         reasoning_tokens=count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else 0,
     )
