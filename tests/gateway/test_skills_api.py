@@ -109,6 +109,7 @@ def test_the_description_of_the_interface_lists_every_route() -> None:
         "/v1/messages", "/v1/messages/count_tokens",
         "/ollama/", "/api/chat/ollama",
         *(f"/ollama/api/{name}" for name in ("chat", "generate", "tags", "show", "version", "ps")),
+        "/v1/responses", "/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
     }  # fmt: skip
     chat = schema["paths"]["/v1/chat/completions"]["post"]
     assert set(chat["requestBody"]["content"]["application/json"]["schema"]["properties"]) >= {
@@ -116,6 +117,12 @@ def test_the_description_of_the_interface_lists_every_route() -> None:
     }  # fmt: skip
     assert set(chat["responses"]["200"]["content"]) == {"application/json", "text/event-stream"}
     assert "$defs" not in json.dumps(chat)
+    responses = schema["paths"]["/v1/responses"]["post"]
+    assert set(responses["requestBody"]["content"]["application/json"]["schema"]["properties"]) >= {
+        "skills", "previous_response_id", "store", "input",
+    }  # fmt: skip
+    assert set(responses["responses"]["200"]["content"]) == {"application/json", "text/event-stream"}
+    assert "$defs" not in json.dumps(responses)
     assert {"CompletionBody", "SkillBody", "SkillDetailBody", "ModelListBody", "ErrorBody"} <= set(
         schema["components"]["schemas"]
     )

@@ -45,7 +45,19 @@ def test_what_lies_beside_the_folder_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "a/../../x", "/etc/passwd", "C:\\x", "\\\\host\\x", "~/x", "a\\..\\..\\x", "x./y", "."],
+    [
+        "../x",
+        "a/../../x",
+        "/etc/passwd",
+        "C:\\x",
+        "\\\\host\\x",
+        "~/x",
+        "a\\..\\..\\x",
+        "x./y",
+        ".",
+        "a/" * 33 + "x",
+        "x" * 1025,
+    ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(name: str) -> None:
     assert refusal(packed(("SKILL.md", MANIFEST), (name, b"x"))) == "bundle-unsafe"

@@ -28,6 +28,8 @@ _WIDE_BYTES = 20
 _LONGEST_COMMENT = 0xFFFF
 _ENTRY_BYTES = 512
 """The directory of an archive may take so much for each entry that is allowed; real ones take a third."""
+_DEEPEST = 32
+_LONGEST_NAME = 1024
 _CHUNK = 256 * 1024
 _IS_ENCRYPTED = 0x1
 _NOT_A_SKILL = "__MACOSX"
@@ -145,6 +147,8 @@ def _safe_path(info: zipfile.ZipInfo) -> str:
         raise BundleError("bundle-unsafe", f"The archive is refused: {error.message}") from error
     if not segments:
         raise _unsafe("has an entry without a name")
+    if len(segments) > _DEEPEST or len(info.orig_filename) > _LONGEST_NAME:
+        raise _unsafe(f'has a name that is too long ("{_shown(info.orig_filename)}")')
     return "/".join(segments)
 
 
