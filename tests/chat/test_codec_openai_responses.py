@@ -9,7 +9,7 @@ import pytest
 
 from satchel.chat.codec import openai_chat, openai_responses
 from satchel.chat.events import ModelCall, ModelDone, ModelReasoning, ModelText, Usage
-from satchel.chat.messages import Media, Message, Opaque, Reasoning, Text, ToolOutput, ToolUse, message
+from satchel.chat.messages import Json, Media, Message, Opaque, Reasoning, Text, ToolOutput, ToolUse, message
 from satchel.chat.request import ChatRequest, Sampling, ToolPolicy, ToolSpec
 from satchel.errors import RequestError, UpstreamError
 
@@ -394,8 +394,14 @@ def test_bad_streams_are_errors(events: list[dict[str, Any]], code: str):
 
 
 def test_what_came_beside_the_text_and_which_item_reasoning_belongs_to_are_told():
-    source = {"type": "url_citation", "url": "https://example.org", "title": "t", "start_index": 0, "end_index": 1}
-    logprobs = [{"token": "I", "logprob": -0.5, "top_logprobs": []}]
+    source: Json = {
+        "type": "url_citation",
+        "url": "https://example.org",
+        "title": "t",
+        "start_index": 0,
+        "end_index": 1,
+    }
+    logprobs: Json = [{"token": "I", "logprob": -0.5, "top_logprobs": []}]
     events, _ = run(
         {**delta("reasoning_summary_text", 0, "hm", summary_index=1), "item_id": "rs_1"},
         {**delta("output_text", 1, "I"), "logprobs": logprobs},

@@ -191,7 +191,6 @@ async def test_the_answer_repeats_the_request_and_parses_strictly() -> None:
     )
     extra = model.requests[0].extra
     assert extra["openai-chat"] == {
-        "parallel_tool_calls": False,
         "reasoning_effort": "low",
         "logprobs": True,
         "top_logprobs": 2,
@@ -213,7 +212,7 @@ async def test_defaults_are_the_vendors() -> None:
         "disabled",
     ]
     assert got["text"] == {"format": {"type": "text"}}
-    assert got["satchel"] == {"rounds": [got["usage"]], "skills": [], "notices": []}
+    assert got["satchel"] == {"rounds": [got["usage"]], "skills": []}
 
 
 @pytest.mark.parametrize("stream", [True, False])

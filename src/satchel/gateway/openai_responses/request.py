@@ -10,9 +10,9 @@ from typing import cast
 from satchel.chat.codec.openai_responses import decode_request
 from satchel.chat.messages import Format, Json, Message, Opaque, Part
 from satchel.chat.request import Caller, ChatRequest
-from satchel.engine.events import Notice
 from satchel.engine.request import Principal, SkillSelection, TurnRequest
 from satchel.errors import RequestError
+from satchel.gateway.extension import NoticeBody
 from satchel.gateway.fields import MAX_MESSAGES, OURS, check_parts, read_fields, refused
 from satchel.gateway.openai_responses.shell import Bundle, read_tools
 from satchel.gateway.openai_responses.wire import ResponsesBody
@@ -41,7 +41,7 @@ class ResponseCall:
     is_kept: bool
     inputs: tuple[Object, ...]
     echo: Object
-    notices: tuple[Notice, ...]
+    notices: tuple[NoticeBody, ...]
 
     @property
     def asked(self) -> tuple[Message, ...]:
@@ -80,7 +80,7 @@ def read_call(body: Mapping[str, Json], caller: Caller) -> ResponseCall:
             sent["tools"] = cast("list[Json]", tools.others)
     chat = decode_request(sent)
     extra: dict[Format, Mapping[str, Json]] = {**_elsewhere(known), **chat.extra}
-    notice = Notice(
+    notice = NoticeBody(
         code="shell-not-run", message="The shell tool only selected skills: it does not run here and was not offered."
     )
     return ResponseCall(
@@ -109,8 +109,6 @@ def _elsewhere(known: ResponsesBody) -> dict[Format, Mapping[str, Json]]:
     """What the request's own fields are called in other formats, for a model server of such a format."""
     chat: Object = {}
     ollama: Object = {}
-    if known.parallel_tool_calls is False:
-        chat["parallel_tool_calls"] = False
     effort = (known.reasoning or {}).get("effort")
     if isinstance(effort, str):
         chat["reasoning_effort"] = effort

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from satchel.chat.codec.openai_responses import FORMAT, encode_usage
 from satchel.chat.events import Finish
@@ -15,7 +16,6 @@ from satchel.engine.events import (
     ProseJoiner,
     ReasoningDelta,
     RoundFinished,
-    SkillLoaded,
     TextDelta,
     TurnDone,
     TurnEvent,
@@ -23,6 +23,7 @@ from satchel.engine.events import (
 )
 from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
+from satchel.gateway.extension import Extension
 from satchel.gateway.failures import told, vendor_error
 from satchel.gateway.kept import KeptResponse
 from satchel.gateway.openai_responses.output import Object, Output
@@ -43,18 +44,14 @@ class _Answer:
         self._created = int(time.time())
         self._model = call.chat.model
         self._joiner = ProseJoiner()
-        self._skills: list[str] = []
-        self._notices = list(call.notices)
+        self._extension = Extension(call.notices)
         self._output = Output(token, self._emit)
 
     def _emit(self, kind: str, fields: Object) -> None:
         """Takes one event of a stream."""
 
     def _take(self, event: TurnEvent) -> None:
-        if isinstance(event, SkillLoaded) and event.ref.name not in self._skills:
-            self._skills.append(event.ref.name)
-        elif isinstance(event, Notice):
-            self._notices.append(event)
+        self._extension.note(event)
         if event.agent != self._agent:
             return
         match event:
@@ -79,10 +76,10 @@ class _Answer:
         body["completed_at"] = None if reason else int(time.time())
         body["incomplete_details"] = {"reason": reason} if reason else None
         body["usage"] = encode_usage(done.usage)
-        body["satchel"] = self._extension(done)
+        body |= self._told(done)
         if self._call.is_kept and not self._keep(body, done.transcript):
-            self._notices.append(Notice(code="response-not-kept", message="The answer is too large to be kept."))
-            body |= {"store": False, "satchel": self._extension(done)}
+            self._extension.note(Notice(code="response-not-kept", message="The answer is too large to be kept."))
+            body |= {"store": False} | self._told(done)
         return body
 
     def _body(self, status: str, error: Json = None) -> Object:
@@ -100,13 +97,8 @@ class _Answer:
             "usage": None,
         }
 
-    def _extension(self, done: TurnDone) -> Object:
-        shown: Object = {
-            "rounds": [encode_usage(usage) for usage in done.usage_by_round],
-            "skills": list[Json](self._skills),
-            "notices": [{"code": notice.code, "message": notice.message} for notice in self._notices],
-        }
-        return shown | ({"continuation": done.continuation} if done.continuation else {})
+    def _told(self, done: TurnDone) -> Object:
+        return cast("Object", self._extension.field(done, encode_usage))
 
 
 class EventEncoder(_Answer):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from satchel.gateway.extension import NoticeBody
 from satchel.gateway.fields import MAX_TOOLS, SkillFields
 
 _INPUT: dict[str, Any] = {
@@ -70,19 +71,12 @@ class UsageBody(BaseModel):
     total_tokens: int
 
 
-class NoticeBody(BaseModel):
-    """Something about this request that its sender should know."""
-
-    code: str
-    message: str
-
-
 class SatchelBody(BaseModel):
     """Our extension: the usage of each generation, the skills that the model was given or read, and notices."""
 
     rounds: list[UsageBody]
     skills: list[str]
-    notices: list[NoticeBody]
+    notices: list[NoticeBody] | None = None
     continuation: str | None = None
 
 
