@@ -12,6 +12,7 @@ from satchel.errors import SetupError, SkillError
 from satchel.library.checking import CheckReport, SkillCheck, TargetVerdict, check, find_targets
 from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import DIALECTS, PORTABLE
+from satchel.skills.manifest_text import ManifestTexts
 from tests.support import write_skill
 
 GOOD = "Tidies notes. Use when the user asks."
@@ -204,7 +205,7 @@ def test_unknown_keys_are_refused_where_the_row_says_so(tmp_path: Path) -> None:
 
 def test_a_target_that_ignores_the_spelling_of_a_restriction_says_so(tmp_path: Path) -> None:
     folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}\ndisallowedTools: [Web]\nargument_hint: '[x]'")
-    there = verdict(folder, spellings=frozenset[str](), ignores=PORTABLE.ignores | {"key-spelling"})
+    there = verdict(folder, spellings=frozenset[str](), ignores=PORTABLE.ignores | {"key-misspelled"})
     assert there.status == "loads-with-warnings"
     counted = 'This harness does not read "disallowedTools" as "disallowed-tools"; here it counts all the same.'
     assert there.notes[0] == f"{counted} [restriction-spelling]"
@@ -322,3 +323,41 @@ def test_the_report_has_the_published_shape(tmp_path: Path) -> None:
     assert shown["diagnostics"] == [item.to_dict() for item in report.diagnostics]
     assert (shown["ok"], report.to_dict(strict=True)["ok"]) == (True, False)
     assert CheckReport().to_dict() == {"skills": [], "diagnostics": [], "ok": False}
+
+
+def test_findings_of_the_frontmatter_and_notes_are_bounded_and_counted(tmp_path: Path) -> None:
+    values = "".join(f"  k{number}: [1]\n" for number in range(500))
+    folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}\nmetadata:\n{values.rstrip()}")
+    skill = only(check(folder, targets="portable"))
+    assert rules(skill) == ["metadata-not-text"] * 8
+    assert skill.diagnostics[-1].message.endswith("There are 492 more.")
+    front = "".join(f"k{number}: 1\n" for number in range(500))
+    folder = write(tmp_path, f"name: loose\ndescription: {GOOD}\n{front.rstrip()}", folder="loose")
+    files = {f"sub{number}/SKILL.md": "x" for number in range(20)}
+    many = write(tmp_path, f"name: many\ndescription: {GOOD}", folder="many", files=files)
+    assert only(check(folder, targets="agentskills")).targets["agentskills"].status == "refused"
+    notes = only(check(many, targets="openai-api")).targets["openai-api"].notes
+    assert (len(notes), notes[-1]) == (13, "and 8 more")
+
+
+def test_every_row_judges_what_was_opened_once(tmp_path: Path) -> None:
+    folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}\nargument-hint: [a, b]", "Hid\u200bden.\n")
+    stern = replace(PORTABLE, id="stern", refuses=PORTABLE.refuses | {"hidden-characters"})
+    quiet = replace(PORTABLE, id="quiet", ignores=PORTABLE.ignores | {"hidden-characters", "field-shape"})
+    skill = only(check(folder, targets=[stern, quiet, replace(PORTABLE, id="same")]))
+    assert rules(skill) == ["field-shape", "hidden-characters"]
+    assert {name: target.status for name, target in skill.targets.items()} == {
+        "stern": "refused",
+        "quiet": "loads",
+        "same": "loads-with-warnings",
+    }
+    assert len(skill.targets["same"].notes) == 2
+    texts = ManifestTexts()
+    data = (folder / "SKILL.md").read_bytes()
+    assert texts.open(data, "p") is texts.open(bytes(bytearray(data)), "p") is not texts.open(data, "q")
+
+
+def test_too_many_placeholders_are_said_to_be_too_many(tmp_path: Path) -> None:
+    body = " ".join(f"$x{number}" for number in range(1200))
+    folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}", body)
+    assert verdict(folder).notes == ("only the first 1000 different placeholders were compared",)

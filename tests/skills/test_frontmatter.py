@@ -103,7 +103,7 @@ def test_every_scalar_stays_as_it_was_written(loader: type, monkeypatch: pytest.
         ("- a\n- b\n", "yaml-not-mapping", 2),
         ("just text\n", "yaml-not-mapping", 2),
         ("? {a: b}\n: c\n", "yaml-invalid", 2),
-        ("a: b\n--- c\n", "yaml-invalid", 3),
+        ("a: b\n--- c\n", "frontmatter-unterminated", 3),
         ("a: 'b\n  c\n", "yaml-invalid", 4),
         ("a: b\x07c\n", "yaml-invalid", 2),
         ("a: " + "[" * 40 + "]" * 40 + "\n", "yaml-too-complex", 2),

@@ -239,7 +239,7 @@ def test_spellings_are_one_key_and_unknown_keys_stay() -> None:
     assert skill.allowed_tools == ("Read",)
     assert skill.frontmatter["x-custom"] == {"a": ["1"]}
     assert skill.frontmatter["Model"] == "big"
-    assert rules(manifest) == [("key-spelling", "warning", 4)]
+    assert rules(manifest) == [("key-spelling", "note", 4)]
     same = fields("name: a", D, "allowed-tools: Read", "allowedTools: Read")
     assert good(same).allowed_tools == ("Read",)
     different = fields("name: a", D, "allowed-tools: Read", "allowedTools: Bash")
@@ -285,3 +285,41 @@ def test_invisible_characters_leave_the_listing_and_are_reported() -> None:  # S
 def test_hostile_files_come_back_as_findings(unit: str, size: int) -> None:
     for text in (f"---\n{unit * (size // len(unit))}\n---\n", f"---\nname: a\n{D}\n---\n{unit * (size // len(unit))}"):
         assert read(text[:size]).diagnostics or read(text[:size]).skill
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ("when_to_use", ("key-spelling", "note")),
+        ("whenToUse", ("key-spelling", "note")),
+        ("disableModelInvocation", ("key-spelling", "note")),
+        ("user-invokable", ("restriction-spelling", "warning")),
+        ("userInvokeable", ("restriction-spelling", "warning")),
+        ("disable-model-invokation", ("restriction-spelling", "warning")),
+    ],
+)
+def test_a_spelling_that_is_accepted_is_a_note_and_a_slip_a_warning(key: str, found: tuple[str, str]) -> None:
+    (item,) = fields("name: a", D, f"{key}: false").diagnostics
+    assert ((item.rule, item.severity), item.line) == (found, 4)
+
+
+def test_a_spelling_that_a_row_does_not_read_is_a_warning() -> None:
+    row = replace(PORTABLE, spellings=frozenset({"snake"}))
+    manifest = fields("name: a", D, "whenToUse: x", "disableModelInvocation: true", dialect=row)
+    assert good(manifest).when_to_use == ""
+    assert not good(manifest).flags.model_invocable
+    assert rules(manifest) == [("key-misspelled", "warning", 4), ("restriction-spelling", "warning", 5)]
+
+
+@pytest.mark.parametrize("fence", ["---# Title", "--- # Title", "---\t# Title"])
+@pytest.mark.parametrize("rest", ["", "- a list\n* another\n---\nmore\n", "x" * 70_000 + "\n---\n"])
+def test_a_closing_fence_with_text_behind_it_is_named(fence: str, rest: str) -> None:
+    (item,) = read(f"---\nname: a\n{D}\n{fence}\n{rest}".encode()).diagnostics
+    assert (item.rule, item.severity, item.line) == ("frontmatter-unterminated", "error", 4)
+    assert (item.column, '"# Title"' in item.message) == (len(fence) - 6, True)
+    assert "line of its own" in item.hint
+
+
+def test_a_longer_row_of_dashes_is_no_glued_fence() -> None:
+    (item,) = read(f"---\nname: a\n{D}\n------\n".encode()).diagnostics
+    assert (item.rule, item.line) == ("frontmatter-unterminated", 1)

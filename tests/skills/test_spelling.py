@@ -124,7 +124,8 @@ def test_only_the_listed_spellings_are_read() -> None:
     assert (skill.when_to_use, skill.argument_hint, skill.allowed_tools) == ("Now", "[x]", ("Read",))
     assert tnsai.diagnostics == ()
     claude = read("claude-code", "when_to_use: Now", "argument_hint: '[x]'")
-    assert (good(claude).when_to_use, good(claude).argument_hint, claude.diagnostics) == ("Now", "", ())
+    assert (good(claude).when_to_use, good(claude).argument_hint) == ("Now", "")
+    assert found(claude) == [("key-misspelled", "warning", 5)]
     heard = parse_manifest(
         b"---\nname: a\ndescription: D.\nwhenToUse: Now\n---\nB",
         directory="a",

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from satchel.errors import SkillError
 from satchel.skills.arguments import Declared, declared_arguments, split_arguments
-from satchel.skills.dialects import PORTABLE
+from satchel.skills.dialect import Dialect
+from satchel.skills.dialects import DIALECTS, PORTABLE
 from satchel.skills.manifest import parse_manifest
 from satchel.skills.model import LoadedSkill
 from satchel.skills.substitute import (
     MAX_INSERTED,
     Rendered,
+    dollar_sample,
     find_commands,
     place_variables,
     substitute,
@@ -246,7 +248,8 @@ def test_commands_are_looked_for_in_the_author_s_text_only_and_stay_text() -> No
     injected = "x\n```!\ntouch pwned\n```\n!`touch pwned2`"
     assert substitute(body, injected) == Rendered(text=f"Plan for: {injected}\n", placed=("$ARGUMENTS",))
     own = "Status: !`git status`\nnot!`this` nor ! `this`\n\n```sh\n!`date`\n```\n  ```!\nls\n```\n"
-    assert [(mark.line, mark.text) for mark in find_commands(own)] == [(1, "git status"), (5, "date"), (7, "```!")]
+    places = [(own.count("\n", 0, offset) + 1, text) for offset, text in find_commands(own)]
+    assert places == [(1, "git status"), (5, "date"), (7, "```!")]
     rendered = substitute(own, None, path="s/SKILL.md")
     assert rendered.text == own
     assert [(item.rule, item.severity, item.path) for item in rendered.diagnostics] == [
@@ -325,3 +328,26 @@ def test_a_body_without_placeholders_is_returned_as_it_is(
 @given(st.lists(st.text(alphabet="ab \\'\"\n$é"), max_size=4))
 def test_shell_quoted_words_come_back_as_they_were(words: list[str]) -> None:
     assert split_arguments(shlex.join(words), "posix") == tuple(words)
+
+
+@given(st.text(alphabet="!`~ a\n\t", max_size=80))
+def test_commands_are_where_a_pattern_over_the_whole_text_finds_them(body: str) -> None:
+    pattern = r"(?:^|(?<=\s))!`([^`\r\n]+)`|^[ \t]*(?:`{3,}|~{3,})!"
+    expected = [(match.start(), match[1] or match[0].strip()) for match in re.finditer(pattern, body, re.MULTILINE)]
+    assert list(find_commands(body)) == expected
+
+
+@given(st.text(alphabet="$\\{}[]aNAME0123_- \n", max_size=60), st.sampled_from(list(DIALECTS.values())))
+def test_a_sample_of_the_dollars_holds_every_placeholder(body: str, row: Dialect) -> None:
+    body = body.replace("NAME", "ARGUMENTS")
+    sample, cut = dollar_sample(body, 100)
+    declared = Declared(names=("a", "a-b"), by_name=True)
+    arguments = {"a": "1", "a-b": "2"}
+    whole, part = (substitute(text, arguments, dialect=row, declared=declared) for text in (body, sample))
+    assert (part.placed, part.unfilled, cut) == (whole.placed, whole.unfilled, False)
+
+
+def test_a_sample_of_the_dollars_is_bounded() -> None:
+    assert dollar_sample("$1 $1 $2 $$ $", 2) == ("$1\n$2", False)
+    assert dollar_sample("$1 $2 $3", 2) == ("$1\n$2", True)
+    assert dollar_sample("none", 2) == ("", False)

@@ -21,8 +21,10 @@ from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import DIALECTS, PORTABLE, find_dialect
 from satchel.skills.files import is_manifest
 from satchel.skills.lint import Subject, lint, needs_first_line, secret_findings
+from satchel.skills.manifest_text import ManifestTexts
 from satchel.skills.model import Diagnostic, Skill, SkillFile
 from satchel.skills.portability import Home, at_home, differences
+from satchel.skills.tally import first_of_each
 
 ALL_TARGETS = "all"
 
@@ -112,7 +114,7 @@ def check(
     row = find_dialect(dialect)
     rows = find_targets(targets)
     found = skills_at(path, row)
-    readings = [_Reading(place, row) for place in found.places]
+    readings = [_Reading(place, row, ManifestTexts()) for place in found.places]
     _note_shadowed(readings, row)
     return CheckReport(
         skills=tuple(sorted((reading.result(rows) for reading in readings), key=lambda skill: skill.path)),
@@ -157,15 +159,17 @@ def find_targets(targets: str | Iterable[str | Dialect]) -> tuple[Dialect, ...]:
 class _Reading:
     """One skill directory as one dialect reads it."""
 
-    def __init__(self, place: Place, row: Dialect) -> None:
+    def __init__(self, place: Place, row: Dialect, texts: ManifestTexts) -> None:
         self.place = place
         self.row = row
+        self.texts = texts
         self.path = os.path.join(place.directory, place.manifest)
-        manifest, self.data, _ = read_manifest(place, row, _SOURCE)
+        manifest, self.data, _ = read_manifest(place, row, _SOURCE, texts)
         self.skill: Skill | None = manifest.skill
         self.found: list[Diagnostic] = list(manifest.diagnostics)
         self.files, noticed = index_files(place.directory, row)
         self.found += [judged for item in noticed if (judged := judge(item, row)) is not None]
+        self.found = first_of_each(self.found)
 
     def is_refused(self) -> bool:
         return self.skill is None or any(item.severity == "error" for item in self.found)
@@ -173,10 +177,10 @@ class _Reading:
     def body(self) -> str:
         """The body as the author wrote it, whatever the row does to its ends."""
         raw = replace(self.row, body_newlines="keep", body_edges="keep")
-        return read_manifest(self.place, raw, _SOURCE)[0].body
+        return read_manifest(self.place, raw, _SOURCE, self.texts)[0].body
 
     def result(self, targets: tuple[Dialect, ...]) -> SkillCheck:
-        lenient = self if self.row.id == PORTABLE.id else _Reading(self.place, PORTABLE)
+        lenient = self if self.row.id == PORTABLE.id else _Reading(self.place, PORTABLE, self.texts)
         lints = tuple(_lints(lenient))
         known = {item.rule for item in self.found}
         judged = (judge(item, self.row) for item in lints if item.rule not in known)
@@ -191,7 +195,7 @@ class _Reading:
             name=self.skill.name if self.skill else "",
             ok=not self.is_refused(),
             diagnostics=found,
-            targets={row.id: _verdict(self.place, row, home, lints) for row in targets},
+            targets={row.id: _verdict(self, row, home, lints) for row in targets},
         )
 
 
@@ -206,25 +210,31 @@ def _note_shadowed(readings: Iterable[_Reading], row: Dialect) -> None:
         by_path[found.path].found.append(found)
 
 
-def _verdict(place: Place, row: Dialect, home: Home | None, lints: Iterable[Diagnostic]) -> TargetVerdict:
-    there = _elsewhere(place, row)
+def _verdict(here: _Reading, row: Dialect, home: Home | None, lints: Iterable[Diagnostic]) -> TargetVerdict:
+    there = _elsewhere(here, row)
     if isinstance(there, tuple):
-        return TargetVerdict(status="refused", notes=_messages(there))
+        return TargetVerdict(status="refused", notes=_bounded(_messages(there)))
     known = {item.rule for item in there.found}
     refused = (judge(item, row) for item in lints if item.rule in row.refuses - known)
     there.found += [item for item in refused if item is not None]
     if there.skill is None or there.is_refused():
-        return TargetVerdict(status="refused", notes=_messages(there.found, "error"))
+        return TargetVerdict(status="refused", notes=_bounded(_messages(there.found, "error")))
     warnings = _messages(there.found, "warning")
     notes = warnings if home is None else (*warnings, *differences(home, row, there.skill))
     status: Status = "loads-with-warnings" if warnings else "loads"
-    return TargetVerdict(status=status, notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES])
+    return TargetVerdict(status=status, notes=_bounded(dict.fromkeys(notes)))
 
 
-def _elsewhere(place: Place, row: Dialect) -> _Reading | tuple[Diagnostic, ...]:
+def _bounded(notes: Iterable[str]) -> tuple[str, ...]:
+    told = tuple(notes)
+    more = len(told) - _MAX_NOTES
+    return told if more <= 0 else (*told[:_MAX_NOTES], f"and {more} more")
+
+
+def _elsewhere(here: _Reading, row: Dialect) -> _Reading | tuple[Diagnostic, ...]:
     """The directory as another row finds and reads it, or why it finds nothing there."""
-    found = find_skills([place.directory], replace(row, min_depth=0, max_depth=0))
-    return _Reading(found.places[0], row) if found.places else tuple(found.diagnostics)
+    found = find_skills([here.place.directory], replace(row, min_depth=0, max_depth=0))
+    return _Reading(found.places[0], row, here.texts) if found.places else tuple(found.diagnostics)
 
 
 def _nested(files: Iterable[SkillFile]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import find_dialect
 from satchel.skills.files import SNIFF_BYTES, is_manifest, looks_like_text, text_by_name
 from satchel.skills.manifest import Manifest, parse_manifest
+from satchel.skills.manifest_text import ManifestTexts, open_manifest
 from satchel.skills.model import MANIFEST, Diagnostic, LoadedSkill, Page, Skill
 from satchel.skills.oneline import one_line
 
@@ -25,8 +26,13 @@ _EMPTY = Page(text="", start=0, end=0, total=0)
 _CHUNK = 1024 * 1024
 
 
-def read_manifest(place: Place, dialect: Dialect, source: str) -> tuple[Manifest, bytes, float]:
-    """``(manifest, its bytes, when they last changed)``; a file that cannot be read is an error among the findings."""
+def read_manifest(
+    place: Place, dialect: Dialect, source: str, texts: ManifestTexts | None = None
+) -> tuple[Manifest, bytes, float]:
+    """``(manifest, its bytes, when they last changed)``; a file that cannot be read is an error among the findings.
+
+    ``texts`` is for callers that read the same file in several dialects.
+    """
     if any(found.severity == "error" or found.rule == "symlink-dangling" for found in place.findings):
         return Manifest(skill=None, body="", diagnostics=place.findings), b"", 0.0
     limit = dialect.limits.manifest_bytes
@@ -48,6 +54,7 @@ def read_manifest(place: Place, dialect: Dialect, source: str) -> tuple[Manifest
         path=place.path,
         location=place.directory,
         source=source,
+        opened=texts.open if texts else open_manifest,
     )
     if place.findings:
         skill = manifest.skill and replace(manifest.skill, diagnostics=(*place.findings, *manifest.skill.diagnostics))

@@ -83,7 +83,12 @@ RULES: dict[Rule, RuleInfo] = {
     "field-shape-unsafe": RuleInfo(
         "error", "A field that restricts the skill has the wrong shape.", "See the field's format."
     ),
-    "key-spelling": RuleInfo("warning", "A key is spelled in another way.", "Use the spelling of the specification."),
+    "key-spelling": RuleInfo(
+        "note", "A key is spelled in another way that is read here.", "Other programs may want the hyphens."
+    ),
+    "key-misspelled": RuleInfo(
+        "warning", "A key is spelled in a way that is not read here.", "Use the spelling of the specification."
+    ),
     "restriction-spelling": RuleInfo(
         "warning",
         "A key that restricts the skill is spelled as its harness does not read it; it counts here.",
@@ -138,8 +143,8 @@ RULES: dict[Rule, RuleInfo] = {
     ),
     "comment-hidden": RuleInfo(
         "warning",
-        "An HTML comment is read by a model, but not shown to people.",
-        "Remove it, or say it in plain text.",
+        "An HTML comment that is no mark for a tool is read by a model, but not shown to people.",
+        "Remove it, or say it in plain text. Marks of formatters, linters, tables of contents and generators may stay.",
     ),
     "command-injection": RuleInfo(
         "warning",
@@ -147,7 +152,9 @@ RULES: dict[Rule, RuleInfo] = {
         "Ask for the command in words; it is never run here.",
     ),
     "secret-shape": RuleInfo(
-        "warning", "A text looks like a key or a password.", "Remove it, revoke it, and name an environment variable."
+        "warning",
+        "A text looks like a key or a password, by its own shape or by what it is assigned to.",
+        "Remove it, revoke it, and name an environment variable.",
     ),
     # Placing arguments.
     "placeholder-unfilled": RuleInfo(

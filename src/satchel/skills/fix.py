@@ -16,6 +16,7 @@ _BOM = b"\xef\xbb\xbf"
 _FIRST_LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r)")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?=[ \t]*:)")
 _BLANK_NAME = re.compile(r"^name[ \t]*:[ \t]*(?=[\r\n])", re.MULTILINE)
+_SPELLINGS = frozenset({"key-spelling", "restriction-spelling"})
 _PLAIN = re.compile(r"[a-z][a-z0-9-]*")
 _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 # Renaming would take the key from those who read it only as it is written here.
@@ -43,6 +44,7 @@ class _Fixing:
         steps: dict[str, Callable[[str], Iterator[str]]] = {
             "yaml-repaired": _quoted,
             "key-spelling": self._renamed,
+            "restriction-spelling": self._renamed,
             "name-missing": self._named,
         }
         for rule, step in steps.items():
@@ -58,7 +60,7 @@ class _Fixing:
 
     def _renamed(self, block: str) -> Iterator[str]:
         """The block as it stands now with one more key spelled as it should be, once for each such key."""
-        lines = [found.line for found in self._manifest.diagnostics if found.rule == "key-spelling" and found.line]
+        lines = [found.line for found in self._manifest.diagnostics if found.rule in _SPELLINGS and found.line]
         for line in lines:
             _, block, _ = _cut(self._data)
             start = _offset_of_line(block, line - _BLOCK_STARTS_AT)

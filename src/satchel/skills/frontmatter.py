@@ -20,7 +20,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from satchel.skills.model import YamlValue
-from satchel.skills.oneline import may_hide
+from satchel.skills.oneline import may_hide, one_line
 from satchel.skills.scanner import MAX_PLAIN, Frontmatter, scan_block
 
 MAX_BYTES = 64 * 1024
@@ -31,7 +31,10 @@ _FIRST_LINE = 2  # the block starts on the file's second line
 
 _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
+# A closing fence that the author did not end the line after; a longer row of dashes is none.
+_GLUED = re.compile(r"^---[ \t]*(?=[^\s-])([^\r\n]*)", re.MULTILINE)
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_BREAK = re.compile(r"\r\n|\n|\r")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]+")
 _INK = re.compile(rb"[!-~]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,14 +42,18 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class FrontmatterError(ValueError):
-    """The block cannot be read. ``line`` and ``column`` count in the file from 1, 0 when unknown."""
+    """The block cannot be read. ``line`` and ``column`` count in the file from 1, 0 when unknown.
 
-    def __init__(self, rule: str, message: str, *, line: int = 0, column: int = 0) -> None:
+    ``hint`` takes the place of the rule's own where it is not None.
+    """
+
+    def __init__(self, rule: str, message: str, *, line: int = 0, column: int = 0, hint: str | None = None) -> None:
         super().__init__(message)
         self.rule = rule
         self.message = message
         self.line = line
         self.column = column
+        self.hint = hint
 
 
 class Fenced(NamedTuple):
@@ -73,11 +80,14 @@ def split_fences(text: str) -> Fenced:
         raise FrontmatterError("frontmatter-missing", message, line=1, column=1)
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
-        raise FrontmatterError("frontmatter-unterminated", "The frontmatter is opened but never closed.", line=1)
+        # What is not closed within the largest block is not looked for any further.
+        raise _glued(text[opening.end() : opening.end() + MAX_BYTES]) or FrontmatterError(
+            "frontmatter-unterminated", "The frontmatter is opened but never closed.", line=1
+        )
     block = text[opening.end() : closing.start()]
     if len(block) > MAX_BYTES or len(block.encode()) > MAX_BYTES:
         message = f"The frontmatter is larger than {MAX_BYTES} bytes."
-        raise FrontmatterError("frontmatter-too-large", message, line=1)
+        raise _glued(block[:MAX_BYTES]) or FrontmatterError("frontmatter-too-large", message, line=1)
     return Fenced(yaml=block, body=text[closing.end() :])
 
 
@@ -109,11 +119,22 @@ def parse_frontmatter(block: str) -> Frontmatter:
     Only when it is not, the top-level one-line values that are not YAML on their own are taken as plain text.
 
     Raises:
-        FrontmatterError: "yaml-invalid", "yaml-duplicate-key", "yaml-alias", "yaml-not-mapping", "yaml-too-complex".
+        FrontmatterError: "yaml-invalid", "yaml-duplicate-key", "yaml-alias", "yaml-not-mapping", "yaml-too-complex";
+            "frontmatter-unterminated" when the block holds a fence with text behind it.
     """
     scanned = scan_block(block)
     if scanned is not None:
         return scanned
+    try:
+        return _read_or_repair(block)
+    except FrontmatterError as error:
+        glued = _glued(block)
+        if glued:
+            raise glued from error
+        raise
+
+
+def _read_or_repair(block: str) -> Frontmatter:
     try:
         return _read(block, {})
     except FrontmatterError as error:
@@ -128,6 +149,21 @@ def parse_frontmatter(block: str) -> Frontmatter:
             if second.rule != "yaml-invalid":
                 raise
             raise error from None
+
+
+def _glued(block: str) -> FrontmatterError | None:
+    """What to say of a block that goes on past a fence with text behind it, None when there is no such line."""
+    match = _GLUED.search(block)
+    if match is None:
+        return None
+    line = len(_BREAK.findall(block, 0, match.start())) + _FIRST_LINE
+    return FrontmatterError(
+        "frontmatter-unterminated",
+        f'Line {line} starts with the three dashes of a closing fence, but "{one_line(match[1])[:40]}" follows them.',
+        line=line,
+        column=match.start(1) - match.start() + 1,
+        hint="Put the closing fence on a line of its own, and the text on the next one.",
+    )
 
 
 def repair(block: str) -> tuple[str, dict[int, str]]:
@@ -179,7 +215,7 @@ def _read(text: str, repaired: Mapping[int, str]) -> Frontmatter:
     except ReaderError as error:
         bad = _UNPRINTABLE.search(text)
         position = bad.start() if bad else 0
-        line = len(re.findall(r"\r\n|\n|\r", text[:position])) + _FIRST_LINE
+        line = len(_BREAK.findall(text, 0, position)) + _FIRST_LINE
         raise FrontmatterError("yaml-invalid", "A control character is not allowed here.", line=line) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

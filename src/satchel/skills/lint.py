@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote
 
 from satchel.skills.diagnostics import finding
 from satchel.skills.dialect import Rule
 from satchel.skills.frontmatter import parse_frontmatter, split_fences
-from satchel.skills.markdown import Lines, Markdown, Piece
+from satchel.skills.markdown import Code, Lines, Markdown
 from satchel.skills.model import Diagnostic, Skill, SkillFile
 from satchel.skills.oneline import one_line
 from satchel.skills.secrets import secret_shapes
 from satchel.skills.substitute import find_commands
+from satchel.skills.tally import Tally
+from satchel.skills.tool_marks import is_tool_mark
 
 ENTRY_TOKENS = 100
 BODY_LINES = 500
 BODY_TOKENS = 5000
 
-_MAX_EACH = 8  # findings of one rule; the last one says how many there were
+_MAX_PATHS = 4096  # different paths that are looked for; no skill holds more files
 _SHOWN = 80
+_READ = 400  # characters of a text that are made fit to be shown
 _NEARBY = 120
 
 _WHEN = re.compile(
@@ -36,10 +39,11 @@ _WHEN = re.compile(
 _MARKUP = re.compile(r"<[A-Za-z/!?][^<>]{0,200}>")
 
 _CONVENTIONAL = frozenset({"scripts", "references", "reference", "assets"})
-_NAMED = re.compile(
-    r"(?<![\w./\\$~{}@:*<>%-])(?:\./|\$\{?\w{0,40}SKILL_DIR\}?/)?"
-    r"((?:scripts|references|reference|assets|templates|examples)/[\w./-]*\w\.[A-Za-z]\w{0,7})(?![\w/*<{(\[-])"
-)
+_FOLDER = re.compile(r"(?:scripts|references|reference|assets|templates|examples)/")
+_BELOW = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,7}(?![\w/*<{(\[-])")
+_OWN = re.compile(r"(?:\./|\$\{?\w{0,40}SKILL_DIR\}?/)\Z")
+_OWN_LENGTH = len("${SKILL_DIR}/") + 40
+_NOT_BEFORE = re.compile(r"[\w./\\$~{}@:*<>%-]")
 _EXAMPLE = re.compile(r"\be\.g\.|\bexamples?\b|\bsuch as\b|\blike\b", re.IGNORECASE)
 _SLASH = r"[/\\]"
 _HOME = r"(?:~|\$HOME|\$\{HOME\}|%USERPROFILE%|/(?:home|Users)/[\w.-]{1,64}|/root)"
@@ -49,10 +53,12 @@ _INSTALLED = re.compile(
     rf"|(?<![\w.~/\\-])/(?:mnt|etc/[\w-]{{1,64}})/|(?<![\w.~/\\}}-])\.[a-z][\w-]{{0,64}}{_SLASH})"
     rf"skills{_SLASH}[\w.-]{{1,64}}{_SLASH}[\w./\\-]{{1,200}}"
 )
+_LINKS = {"link-outside": "The link {} leads out of the skill.", "link-missing": "The link {} leads to nothing."}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|mailto:")
 _PLACEHOLDER = re.compile(r"[<>{}$*|\\`]|\.\.\.|…")
-# Marks for tools: one word without a path, or the licence's identifier. Anything longer could instruct a model.
-_MARK = re.compile(r"\s*(?:/?[\w:.-]*|SPDX-[\w-]+:[ \t]*[\w.-]+|markdownlint-(?:dis|en)able[\w -]{0,80})\s*")
+_AFTER_PATH = re.compile(r"[#?]")
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}$")
+_LONGEST_EXTENSION = 9
 
 # Scripts that are run lie in these; what lies deeper belongs to them.
 _SCRIPT_FOLDERS = frozenset({"scripts", "script", "bin"})
@@ -88,26 +94,20 @@ class Subject:
 
 def lint(subject: Subject) -> tuple[Diagnostic, ...]:
     """Everything that is worth changing, in the order of the file; at most a handful of findings a rule."""
-    found = list(_Lint(subject).run())
-    totals = Counter(item.rule for item in found)
-    seen: Counter[Rule] = Counter()
-    kept: list[Diagnostic] = []
-    for item in sorted(found, key=lambda item: (item.line, item.column, item.rule)):
-        seen[item.rule] += 1
-        if seen[item.rule] == _MAX_EACH and totals[item.rule] > _MAX_EACH:
-            kept.append(replace(item, message=f"{item.message} There are {totals[item.rule] - _MAX_EACH} more."))
-        elif seen[item.rule] <= _MAX_EACH:
-            kept.append(item)
-    return tuple(kept)
+    return tuple(sorted(_Lint(subject).run(), key=lambda item: (item.line, item.column, item.rule)))
 
 
 def secret_findings(text: str, path: str) -> Iterator[Diagnostic]:
-    """What looks like a key in the text of a file. The finding does not repeat it."""
-    places: Lines | None = None
+    """What looks like a key or a password in the text of a file. The finding does not repeat it."""
+    tally, places = Tally(), Lines(text)
     for offset, what in secret_shapes(text):
-        places = places or Lines(text)
-        line, column = places.place(offset)
-        yield finding("secret-shape", path, f"This looks like {what}.", line=line, column=column)
+        tally.add("secret-shape", offset, partial(_secret, path, places, offset, what))
+    yield from tally.findings()
+
+
+def _secret(path: str, places: Lines, offset: int, what: str) -> Diagnostic:
+    line, column = places.place(offset)
+    return finding("secret-shape", path, f"This looks like {what}.", line=line, column=column)
 
 
 def needs_first_line(file: SkillFile) -> bool:
@@ -127,94 +127,135 @@ class _Lint:
         self._body = Markdown(fenced.body)
         self._folders = {file.path.partition("/")[0] for file in subject.files if "/" in file.path}
         self._places = Lines(fenced.body)
+        self._tally = Tally()
+        self._looked_up: dict[str, bool] = {}
+        self._not_looked_up: list[int] = []
 
-    def run(self) -> Iterator[Diagnostic]:
-        yield from self._description()
-        yield from self._size()
-        yield from self._links()
-        yield from self._paths()
-        yield from self._scripts()
-        yield from self._comments()
-        yield from self._commands()
-        yield from self._secrets()
+    def run(self) -> list[Diagnostic]:
+        self._description()
+        self._size()
+        self._links()
+        self._paths()
+        self._scripts()
+        self._comments()
+        self._commands()
+        return [*self._tally.findings(), *self._beyond(), *secret_findings(self._subject.text, self._path)]
 
-    def _at(self, rule: Rule, message: str, offset: int) -> Diagnostic:
+    def _add(self, rule: Rule, offset: int, message: str, shown: str = "") -> None:
+        """A finding in the body; ``{}`` in the message stands for what is shown of the text there."""
+        self._tally.add(rule, offset, lambda: self._finding(rule, offset, message, shown))
+
+    def _finding(self, rule: Rule, offset: int, message: str, shown: str) -> Diagnostic:
         line, column = self._places.place(offset)
+        message = message.format(_shown(shown))
         return finding(rule, self._path, message, line=line + self._line_before, column=column)
 
-    def _at_key(self, rule: Rule, message: str, key: str) -> Diagnostic:
-        return finding(rule, self._path, message, line=self._key_lines.get(key, 1))
+    def _add_at_key(self, rule: Rule, message: str, key: str) -> None:
+        self._tally.add(rule, 0, lambda: finding(rule, self._path, message, line=self._key_lines.get(key, 1)))
 
-    def _description(self) -> Iterator[Diagnostic]:
+    def _is_full(self) -> bool:
+        return len(self._looked_up) == _MAX_PATHS
+
+    def _exists(self, path: str) -> bool:
+        """Whether there is such a file. Each costs a look at the disk, but for those that were asked for before."""
+        exists = self._looked_up.get(path)
+        if exists is None:
+            exists = self._looked_up[path] = self._subject.exists(path)
+        return exists
+
+    def _beyond(self) -> Iterator[Diagnostic]:
+        if self._not_looked_up:
+            message = (
+                f"{_MAX_PATHS} paths were looked for; {len(self._not_looked_up)} further links and paths were not."
+            )
+            yield self._finding("link-missing", min(self._not_looked_up), message, "")
+
+    def _description(self) -> None:
         skill = self._subject.skill
         if skill.flags.model_invocable and not skill.when_to_use and not _WHEN.search(skill.description):
-            yield self._at_key(
+            self._add_at_key(
                 "description-no-when", "The description does not say when to use the skill.", "description"
             )
         if self._subject.entry_tokens > ENTRY_TOKENS:
             message = f"The skill's entry costs about {self._subject.entry_tokens} tokens of every prompt."
-            yield self._at_key("description-cost", message, "description")
+            self._add_at_key("description-cost", message, "description")
         for key in ("name", "description"):
             markup = _MARKUP.search(skill.text(key))
             if markup:
                 message = f"The {key} holds {_shown(markup.group())}, which reads like a tag."
-                yield self._at_key("description-markup", message, key)
+                self._add_at_key("description-markup", message, key)
         for word in sorted(self._subject.reserved):
             if word in skill.name:
                 message = f'The name holds "{word}", which a hosted service keeps for itself.'
-                yield self._at_key("name-reserved", message, "name")
+                self._add_at_key("name-reserved", message, "name")
 
-    def _size(self) -> Iterator[Diagnostic]:
-        lines = len(self._text.splitlines())
+    def _size(self) -> None:
+        lines = self._places.count()
         size = self._subject.body_tokens
         if lines > BODY_LINES or size > BODY_TOKENS:
             message = f"The instructions have {lines} lines and cost about {size} tokens when the skill is loaded."
-            yield self._at("body-long", message, 0)
+            self._add("body-long", 0, message)
 
-    def _links(self) -> Iterator[Diagnostic]:
-        for offset, raw, _ in self._body.links():
-            target = unquote(re.split(r"[#?]", raw, maxsplit=1)[0])
-            if not target or _SCHEME.match(raw) or _PLACEHOLDER.search(target) or "\0" in target:
-                continue
-            if not _looks_like_file(target):
-                continue
-            inner = _inside(target)
-            if inner is None:
-                yield self._at("link-outside", f"The link {_shown(target)} leads out of the skill.", offset)
-            elif not self._subject.exists(inner):
-                yield self._at("link-missing", f"The link {_shown(target)} leads to nothing.", offset)
-
-    def _paths(self) -> Iterator[Diagnostic]:
-        told: set[str] = set()
-        for piece in self._body.code:
-            for match in _NAMED.finditer(piece.text):
-                inner = _inside(match.group(1))
-                if inner is None or inner in told or not self._means_own_file(piece, inner):
+    def _links(self) -> None:
+        known: dict[str, tuple[Rule, str]] = {}
+        for offset, raw in self._body.links():
+            judged = known.get(raw)
+            if judged is None:
+                if self._is_full():
+                    self._not_looked_up.append(offset)
                     continue
-                told.add(inner)
-                if not self._subject.exists(inner):
-                    message = f"There is no file {_shown(inner)} in the skill."
-                    yield self._at("path-missing", message, piece.offset + match.start(1))
-        for match in _INSTALLED.finditer(self._text):
-            message = f"The path {_shown(match.group())} exists only where one program installs skills."
-            yield self._at("path-installed", message, match.start())
+                judged = known[raw] = self._judged_link(raw)
+            rule, target = judged
+            if rule:
+                self._add(rule, offset, _LINKS[rule], target)
 
-    def _means_own_file(self, piece: Piece, path: str) -> bool:
+    def _judged_link(self, raw: str) -> tuple[Rule, str]:
+        """``(rule, path)`` of a link; the rule is "" for one that is fine or means no file."""
+        target = _file_target(raw)
+        if target is None:
+            return "", ""
+        inner = _inside(target)
+        if inner is None:
+            return "link-outside", target
+        return "" if self._exists(inner) else "link-missing", target
+
+    def _paths(self) -> None:
+        told: set[str] = set()
+        for offset, path in _named_files(self._text):
+            if path in told:
+                continue
+            code = self._body.code_at(offset)
+            inner = _inside(path) if code and offset >= code.start else None
+            if code is None or inner is None or inner in told:
+                continue
+            exists = self._looked_up.get(inner)
+            if exists is None and self._is_full():
+                self._not_looked_up.append(offset)
+            elif not exists and self._means_own_file(code, inner):
+                told.update((path, inner))
+                if not self._exists(inner):
+                    self._add("path-missing", offset, "There is no file {} in the skill.", inner)
+        may_name_one = "skills/" in self._text or "skills\\" in self._text
+        for match in _INSTALLED.finditer(self._text) if may_name_one else ():
+            message = "The path {} exists only where one program installs skills."
+            self._add("path-installed", match.start(), message, match.group())
+
+    def _means_own_file(self, code: Code, path: str) -> bool:
         """Whether a path in code means a file of the skill: a command block may as well speak of the user's project."""
-        if self._text.startswith("](", piece.offset + len(piece.text) + 1):
+        if not code.fenced and self._text.startswith("](", code.closes):
             return False  # the text of a link, which is looked at by itself
         folder = path.partition("/")[0]
         if folder not in self._folders:
-            return not piece.fenced and folder in _CONVENTIONAL and not self._is_example(piece)
-        return piece.fenced or not self._is_example(piece)
+            return not code.fenced and folder in _CONVENTIONAL and not self._is_example(code)
+        return code.fenced or not self._is_example(code)
 
-    def _is_example(self, piece: Piece) -> bool:
+    def _is_example(self, code: Code) -> bool:
         """Whether the words just before it, on the same line, say so."""
-        nearby = max(0, piece.offset - _NEARBY)
-        start = max(nearby, self._text.rfind("\n", nearby, piece.offset) + 1)
-        return _EXAMPLE.search(self._text, start, piece.offset) is not None
+        nearby = max(0, code.start - _NEARBY)
+        start = max(nearby, self._text.rfind("\n", nearby, code.start) + 1)
+        return _EXAMPLE.search(self._text, start, code.start) is not None
 
-    def _scripts(self) -> Iterator[Diagnostic]:
+    def _scripts(self) -> None:
         for file in self._subject.files:
             folder, _, name = file.path.rpartition("/")
             extension = name.rpartition(".")[2].lower()
@@ -227,20 +268,44 @@ class _Lint:
             elif extension in _PROGRAMS:
                 message = f"No interpreter is known for {file.path[:_SHOWN]}."
             if message:
-                yield finding("script-interpreter", self._path, message)
+                self._tally.add("script-interpreter", 0, partial(finding, "script-interpreter", self._path, message))
 
-    def _comments(self) -> Iterator[Diagnostic]:
-        for offset, text, _ in self._body.comments():
-            if not _MARK.fullmatch(text):
-                yield self._at("comment-hidden", f"An HTML comment says {_shown(text)}.", offset)
+    def _comments(self) -> None:
+        for offset, text in self._body.comments():
+            if not is_tool_mark(text):
+                self._add("comment-hidden", offset, "An HTML comment says {}.", text)
 
-    def _commands(self) -> Iterator[Diagnostic]:
-        for mark in find_commands(self._text):
-            message = f"The command {_shown(mark.text)} is run by some programs while they load the skill."
-            yield finding("command-injection", self._path, message, line=mark.line + self._line_before)
+    def _commands(self) -> None:
+        for offset, text in find_commands(self._text):
+            message = "The command {} is run by some programs while they load the skill."
+            self._add("command-injection", offset, message, text)
 
-    def _secrets(self) -> Iterator[Diagnostic]:
-        yield from secret_findings(self._subject.text, self._path)
+
+def _named_files(text: str) -> Iterator[tuple[int, str]]:
+    """Offset and text of paths that start with a folder in which skills keep files."""
+    for match in _FOLDER.finditer(text):
+        start = match.start()
+        before = text[start - 1 : start]
+        if before == "/":
+            own = _OWN.search(text, max(0, start - _OWN_LENGTH), start)
+            if own is None:
+                continue
+            before = text[own.start() - 1 : own.start()]
+        if _NOT_BEFORE.match(before):
+            continue
+        rest = _BELOW.match(text, match.end())
+        if rest:
+            yield start, text[start : rest.end()]
+
+
+def _file_target(raw: str) -> str | None:
+    """The path of a link that means a file, None for any other link."""
+    if _SCHEME.match(raw):
+        return None
+    target = unquote(_AFTER_PATH.split(raw, maxsplit=1)[0])
+    if not target or _PLACEHOLDER.search(target) or "\0" in target or not _looks_like_file(target):
+        return None
+    return target
 
 
 def _inside(path: str) -> str | None:
@@ -260,11 +325,11 @@ def _inside(path: str) -> str | None:
 
 def _looks_like_file(target: str) -> bool:
     """Whether a link means a file: ``[text](url)`` is an example, and ``/name`` may be a command or a web page."""
-    if re.search(r"\.[A-Za-z]\w{0,7}$", target):
+    if _EXTENSION.search(target[-_LONGEST_EXTENSION:]):
         return True
     return "/" in target and not target.startswith("/")
 
 
 def _shown(text: str) -> str:
-    line = one_line(text)
+    line = one_line(text.strip()[:_READ])
     return f'"{line[:_SHOWN]}{"..." if len(line) > _SHOWN else ""}"'

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Literal, NamedTuple
 
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import Dialect
 from satchel.skills.fields import WORDS, Argument, parse_arguments, parse_version
-from satchel.skills.frontmatter import Frontmatter, FrontmatterError, parse_frontmatter, read_plain, split_fences
+from satchel.skills.frontmatter import Frontmatter, read_plain
+from satchel.skills.manifest_text import ManifestText, open_manifest
 from satchel.skills.model import MANIFEST, Diagnostic, Flags, Skill, YamlValue, new_skill
 from satchel.skills.names import is_legal_name, normalize_name
-from satchel.skills.oneline import hidden_characters, may_hide, one_line
+from satchel.skills.oneline import one_line
 from satchel.skills.spelling import RESTRICTING, read_keys
 from satchel.skills.tool_patterns import split_patterns
 
-_BOM = b"\xef\xbb\xbf"
 _TEXTS = ("license", "compatibility", "when-to-use", "version", "argument-hint")
 _TEXT_KEYS = frozenset(_TEXTS)
 _HARMLESS = frozenset({"paths", "arguments"})
@@ -25,8 +25,6 @@ _Listed = Literal["allowed-tools", "disallowed-tools", "paths", "arguments"]
 _ANYBODY = Flags()
 _NO_LIMIT = 1 << 30
 _MARKUP = re.compile(r"<[A-Za-z/!?][^<>]{0,200}>")
-_LINE_END = re.compile(r"\r\n?")
-_MAX_HIDDEN_FINDINGS = 8
 
 
 class Manifest(NamedTuple):
@@ -38,14 +36,22 @@ class Manifest(NamedTuple):
 
 
 def parse_manifest(
-    data: bytes, *, directory: str, dialect: Dialect, path: str = MANIFEST, location: str = "", source: str = ""
+    data: bytes,
+    *,
+    directory: str,
+    dialect: Dialect,
+    path: str = MANIFEST,
+    location: str = "",
+    source: str = "",
+    opened: Callable[[bytes, str], ManifestText] = open_manifest,
 ) -> Manifest:
     """Reads ``data`` as the SKILL.md of a directory called ``directory`` (its last name only).
 
-    ``path`` stands in the findings; ``location`` and ``source`` go into the record as they are.
+    ``path`` stands in the findings; ``location`` and ``source`` go into the record as they are. ``opened`` opens the
+    file: ``ManifestTexts.open`` where several rows judge the same one.
     """
     reading = _Reading(directory, dialect, path)
-    skill, body = reading.read(data, location, source)
+    skill, body = reading.read(data, location, source, opened)
     return Manifest(skill, body, tuple(reading.found))
 
 
@@ -55,7 +61,7 @@ def parse_head(
     """``parse_manifest`` without the body, which saves most of the time for most files."""
     reading = _Reading(directory, dialect, path)
     front = read_plain(data) if len(data) <= dialect.limits.manifest_bytes else None
-    skill = reading.judge(front, location, source) if front else reading.read(data, location, source)[0]
+    skill = reading.judge(front, location, source) if front else reading.read(data, location, source, open_manifest)[0]
     return skill, tuple(reading.found)
 
 
@@ -85,26 +91,28 @@ class _Reading:
         self._path = path
         self.found: list[Diagnostic] = []
 
-    def read(self, data: bytes, location: str, source: str) -> tuple[Skill | None, str]:
-        text = self._decode(data)
-        if text is None:
+    def read(
+        self, data: bytes, location: str, source: str, opened: Callable[[bytes, str], ManifestText]
+    ) -> tuple[Skill | None, str]:
+        longest = self._dialect.limits.manifest_bytes
+        if len(data) > longest:
+            message = f"The file is larger than {longest} bytes."
+            self.found.append(finding("manifest-too-large", self._path, message))
             return None, ""
-        try:
-            fenced = split_fences(text)
-            front = parse_frontmatter(fenced.yaml)
-        except FrontmatterError as error:
+        text = opened(data, self._path)
+        if text.front is None:
             # Without a mapping there is nothing to be lenient with, whatever the dialect says.
-            self.found.append(finding(error.rule, self._path, error.message, line=error.line, column=error.column))
+            self.found += text.found
             return None, ""
-        if may_hide(data):
-            self._note_hidden(text)
-        body = fenced.body
+        for found in text.found:
+            self._keep(found)
+        body = text.body
         self.judge_body(body)
         if self._dialect.body_newlines == "lf" and "\r" in body:
-            body = _LINE_END.sub("\n", body)
+            body = body.replace("\r\n", "\n").replace("\r", "\n")
         if self._dialect.body_edges == "trim":
             body = body.strip()
-        return self.judge(front, location, source), body
+        return self.judge(text.front, location, source), body
 
     def judge_body(self, body: str) -> None:
         """Reports a body that says nothing."""
@@ -117,35 +125,13 @@ class _Reading:
         return None if values is None else self._skill(values, location, source)
 
     def _add(self, rule: str, message: str, *, key: str = "", line: int = 0, hint: str | None = None) -> None:
-        raw = finding(rule, self._path, message, line=line or self._line(key, 0), hint=hint)
-        judged = judge(raw, self._dialect)
+        self._keep(finding(rule, self._path, message, line=line or self._line(key, 0), hint=hint))
+
+    def _keep(self, found: Diagnostic) -> None:
+        judged = judge(found, self._dialect)
         if judged is not None:
             self.found.append(judged)
             self._broken = self._broken or judged.severity == "error"
-
-    def _decode(self, data: bytes) -> str | None:
-        if len(data) > self._dialect.limits.manifest_bytes:
-            message = f"The file is larger than {self._dialect.limits.manifest_bytes} bytes."
-            self.found.append(finding("manifest-too-large", self._path, message))
-            return None
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            message = "The file is UTF-16 text, not UTF-8 (byte offset 0)."
-            self.found.append(finding("encoding-invalid", self._path, message))
-            return None
-        skipped = len(_BOM) if data.startswith(_BOM) else 0
-        try:
-            return data[skipped:].decode("utf-8")
-        except UnicodeDecodeError as error:
-            offset = error.start + skipped
-            line = data.count(b"\n", 0, offset) + 1
-            message = f"The file is not valid UTF-8: byte 0x{data[offset]:02x} at byte offset {offset}."
-            self.found.append(finding("encoding-invalid", self._path, message, line=line))
-            return None
-
-    def _note_hidden(self, text: str) -> None:
-        for line, codes in hidden_characters(text, max_lines=_MAX_HIDDEN_FINDINGS).items():
-            shown = ", ".join(dict.fromkeys(codes[:64]))
-            self._add("hidden-characters", f"{len(codes)} invisible character(s): {shown[:160]}.", line=line)
 
     def _canonical(self, front: Frontmatter) -> dict[str, YamlValue] | None:
         """The values by key, see ``Keys``; None when two spellings disagree."""
@@ -154,7 +140,8 @@ class _Reading:
         self._front, self._lines = front, None
         if not front.repaired and front.values.keys() <= self._dialect.understands:
             self._counted = front.values
-            return front.values
+            # A hint may be rewritten, and other rows may read the same values.
+            return dict(front.values) if "argument-hint" in front.values else front.values
         keys = read_keys(front, self._dialect)
         self._lines, self._repaired, self._counted = keys.lines, keys.repaired, keys.counted
         self._unread = keys.unread

@@ -16,6 +16,7 @@ _SUSPECT = re.compile(
     "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
+_CODES_READ = 64
 _ASCII = bytes(range(0x80))
 _VISIBLE = bytes(range(0x20, 0x7F))
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -39,16 +40,19 @@ def may_hide(data: bytes) -> bool:
     return not data.isascii() and _SUSPECT.search(data.translate(None, _ASCII).decode()) is not None
 
 
-def hidden_characters(text: str, *, max_lines: int) -> dict[int, list[str]]:
-    """``"U+XXXX"`` of the invisible characters on the first ``max_lines`` lines that have any, by line from 1."""
-    found: dict[int, list[str]] = {}
-    if text.isascii() or not _SUSPECT.search(text):
-        return found
+def hidden_characters(text: str, *, max_lines: int) -> dict[int, tuple[int, list[str]]]:
+    """Invisible characters of the first ``max_lines`` lines that have any, by line from 1.
+
+    For each line how many there are, and which: ``"U+XXXX"``, each once, of the first few of them.
+    """
+    found: dict[int, tuple[int, list[str]]] = {}
+    match = None if text.isascii() or not _SUSPECT.search(text) else _HIDDEN.search(text)
     line, seen = 1, 0
-    for match in _HIDDEN.finditer(text):
+    while match and len(found) < max_lines:
         line += text.count("\n", seen, match.start())
         seen = match.start()
-        if line not in found and len(found) == max_lines:
-            break
-        found.setdefault(line, []).append(f"U+{ord(match.group()):04X}")
+        end = text.find("\n", seen)
+        hidden = _HIDDEN.findall(text, seen, len(text) if end < 0 else end)
+        found[line] = len(hidden), [f"U+{ord(char):04X}" for char in dict.fromkeys(hidden[:_CODES_READ])]
+        match = _HIDDEN.search(text, end) if end >= 0 else None
     return found

@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from satchel.errors import SkillError
 from satchel.skills.arguments import declared_arguments
 from satchel.skills.dialect import Dialect
 from satchel.skills.model import Skill
 from satchel.skills.oneline import one_line
 from satchel.skills.spelling import kebab_key
-from satchel.skills.substitute import substitute
+from satchel.skills.substitute import dollar_sample, substitute
 
 _POSITION = re.compile(r"\$\d+")
 _SHOWN = 4
 _LONGEST = 80
 _TRIED_ARGUMENTS = 10
+_COMPARED = 1000
 _NAMED_APART = frozenset({"disable-model-invocation", "user-invocable", "allowed-tools"})
 _TELLS_ONLY = frozenset({"name", "description", "license", "version", "compatibility", "metadata"})
 
@@ -26,20 +26,29 @@ _TELLS_ONLY = frozenset({"name", "description", "license", "version", "compatibi
 class Home:
     """The skill as the row reads it that others are compared with.
 
-    ``body`` is as the author wrote it, ``nested`` are the paths of skills inside the skill, ``placeholders`` what the
-    row replaces in the body.
+    ``dollars`` is what rows may replace in the body, each once, and ``has_more_dollars`` says that it was too much.
+    ``placeholders`` is what this row replaces. ``nested`` are the paths of skills inside the skill.
     """
 
     row: Dialect
     skill: Skill
-    body: str
     nested: tuple[str, ...]
+    dollars: str
+    has_more_dollars: bool
     placeholders: tuple[str, ...]
 
 
 def at_home(row: Dialect, skill: Skill, body: str, nested: Iterable[str]) -> Home:
-    """What others are compared with; see ``Home``."""
-    return Home(row=row, skill=skill, body=body, nested=tuple(nested), placeholders=_placeholders(body, row, skill))
+    """What others are compared with; see ``Home``. ``body`` is as the author wrote it."""
+    dollars, has_more = dollar_sample(body, _COMPARED)
+    return Home(
+        row=row,
+        skill=skill,
+        nested=tuple(nested),
+        dollars=dollars,
+        has_more_dollars=has_more,
+        placeholders=_placeholders(dollars, row, skill),
+    )
 
 
 def differences(home: Home, away: Dialect, there: Skill) -> tuple[str, ...]:
@@ -63,7 +72,7 @@ def _listing(here: Skill, away: Dialect, there: Skill) -> Iterator[str]:
 
 
 def _arguments(home: Home, away: Dialect, there: Skill) -> Iterator[str]:
-    mine, theirs = home.placeholders, _placeholders(home.body, away, there)
+    mine, theirs = home.placeholders, _placeholders(home.dollars, away, there)
     kept = [name for name in mine if name not in theirs]
     if kept:
         yield f"{_list(kept)} not substituted"
@@ -79,6 +88,8 @@ def _arguments(home: Home, away: Dialect, there: Skill) -> Iterator[str]:
     appends = home.row.append_unused and not away.append_unused
     if appends and declared_arguments(home.skill).takes_any and not any(_is_argument(name) for name in theirs):
         yield "arguments without a placeholder are lost"
+    if home.has_more_dollars:
+        yield f"only the first {_COMPARED} different placeholders were compared"
 
 
 def _who_may(home: Dialect, here: Skill, away: Dialect, there: Skill) -> Iterator[str]:
@@ -112,9 +123,9 @@ def _nested(away: Dialect, nested: Sequence[str]) -> Iterator[str]:
         yield f"{_list(nested)} {meaning}"
 
 
-def _placeholders(body: str, row: Dialect, skill: Skill) -> tuple[str, ...]:
+def _placeholders(dollars: str, row: Dialect, skill: Skill) -> tuple[str, ...]:
     """What the row replaces when it is given plenty of arguments, as written and in the order of the text."""
-    if "$" not in body:
+    if not dollars:
         return ()
     declared = declared_arguments(skill)
     count = max(_TRIED_ARGUMENTS, len(declared.names))
@@ -122,10 +133,7 @@ def _placeholders(body: str, row: Dialect, skill: Skill) -> tuple[str, ...]:
     if declared.by_name:
         values = dict.fromkeys(declared.names, "value")
     known = dict.fromkeys(row.variables, "value")
-    try:
-        done = substitute(body, values, dialect=row, declared=declared, variables=known)
-    except SkillError:
-        return ()  # more placeholders than any row would fill
+    done = substitute(dollars, values, dialect=row, declared=declared, variables=known)
     emptied = (name for name in done.unfilled if (row.missing if _is_argument(name) else row.unknown) == "empty")
     return (*done.placed, *emptied)
 

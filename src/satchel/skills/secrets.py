@@ -1,7 +1,8 @@
-"""Texts that have the shape of a well-known kind of key."""
+"""Texts that have the shape of a well-known kind of key, and literals that are assigned to a name such as password."""
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterator
 
@@ -29,12 +30,57 @@ _MADE_UP = re.compile(
 )
 _FEWEST_CHARACTERS = 10
 
+# A quoted literal after "=", ":" or "=>". The text before it is looked at afterwards, which is far quicker.
+_LITERAL = re.compile(r"""[=:]>?[ \t]{0,8}(?P<quote>["'])(?P<text>[!-~]{6,128}?)(?P=quote)""")
+_PASSWORDS = ("password", "passwd", "passphrase")
+_KEYS = (
+    "secret",
+    "token",
+    *(
+        f"{kind}{mark}key"
+        for kind in ("secret", "api", "access", "auth", "private", "signing")
+        for mark in ("", "_", "-")
+    ),
+)
+_AFTER_NAME = "\"'] \t:"
+_LONGEST_NAME = 32
+_FEWEST_LITERAL = {"password": 6, "key": 8}
+# What stands for a value: a path, a format, an expression, or words and digits that nobody means. A value without a
+# digit nearly always does so too, as "client_secret" and "readonly_password" do; it is left out.
+_STANDS_FOR = re.compile(
+    r"[<>{}\[\]()$%*/\\|,;]|\.\.|env|change|replace|insert|enter|todo|here\b|test|demo|mock|stub|example|sample|your"
+    r"|my[_-]|dummy|fake|placeholder|redact|mask|hidden|x{3}|0{4}|123|321|456|abcd|qwerty|default|valid|wrong|base64"
+    r"|sha\d|p[a@]ss|s[e3]cur|s3cret|[_-]key\b|apikey|secretkey|(.)\1{3}"
+)
+_HAS_DIGIT = re.compile(r"[0-9]")
+_HAS_LETTER = re.compile(r"[A-Za-z]")
+
 
 def secret_shapes(text: str) -> Iterator[tuple[int, str]]:
-    """``(offset, what it looks like)`` of each text with the shape of a key, without those that are plainly made up."""
+    """``(offset, what it looks like)`` of what looks like a key or a password, in the order of the text.
+
+    What is plainly made up, or stands for something else, is left out.
+    """
+    return heapq.merge(_keys(text), _literals(text))
+
+
+def _keys(text: str) -> Iterator[tuple[int, str]]:
     if not any(mark in text for mark in _MARKS):
         return
     for match in _ANY.finditer(text):
         key = match.group()
         if not _MADE_UP.search(key) and len(set(key)) >= _FEWEST_CHARACTERS:
             yield match.start(), next(what for what, shape in _EACH if shape.match(key))
+
+
+def _literals(text: str) -> Iterator[tuple[int, str]]:
+    for match in _LITERAL.finditer(text):
+        start, value = match.start(), match["text"]
+        name = text[max(0, start - _LONGEST_NAME) : start].rstrip(_AFTER_NAME).lower()
+        kind = "password" if name.endswith(_PASSWORDS) else "key"
+        if (kind == "key" and not name.endswith(_KEYS)) or len(value) < _FEWEST_LITERAL[kind]:
+            continue
+        if not _HAS_DIGIT.search(value) or not _HAS_LETTER.search(value):
+            continue
+        if not _STANDS_FOR.search(value.lower()) and not _ANY.match(value):
+            yield match.start("text"), f"a {kind} that is written out"

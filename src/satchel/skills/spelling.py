@@ -14,7 +14,11 @@ RESTRICTING = frozenset({"disable-model-invocation", "user-invocable", "disallow
 """The keys that say what a skill, or who may use it, is limited to."""
 
 _HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
-_MISSPELLED = {"user-invokable": "user-invocable"}
+_MISSPELLED = {
+    "user-invokable": "user-invocable",
+    "user-invokeable": "user-invocable",
+    "disable-model-invokation": "disable-model-invocation",
+}
 _LIMITS = {"disable-model-invocation": True, "user-invocable": False}
 
 
@@ -44,8 +48,12 @@ class Keys(NamedTuple):
 
 def kebab_key(key: str) -> str:
     """A key in snake or camel case as the specification would spell it."""
-    plain = _HUMP.sub(lambda hump: "-" + hump.group().lower(), key).replace("_", "-")
+    plain = _with_hyphens(key)
     return _MISSPELLED.get(plain, plain)
+
+
+def _with_hyphens(key: str) -> str:
+    return _HUMP.sub(lambda hump: "-" + hump.group().lower(), key).replace("_", "-")
 
 
 def read_keys(front: Frontmatter, dialect: Dialect) -> Keys:
@@ -73,9 +81,11 @@ def read_keys(front: Frontmatter, dialect: Dialect) -> Keys:
         elif not is_read and meant in RESTRICTING:
             unread.append((key, meant))
         elif not is_read:
-            keys.notes.append(Note("key-spelling", f'"{key}" means nothing here; "{meant}" does.', line))
+            keys.notes.append(Note("key-misspelled", f'"{key}" means nothing here; "{meant}" does.', line))
         elif meant != key:
-            keys.notes.append(Note("key-spelling", f'"{key}" is read as "{meant}".', line))
+            # Only we read a slip, and what it restricts is not restricted elsewhere.
+            rule = "restriction-spelling" if _with_hyphens(key) in _MISSPELLED else "key-spelling"
+            keys.notes.append(Note(rule, f'"{key}" is read as "{meant}".', line))
     keys.counted.update(keys.values)
     for key, meant in unread:
         _count(key, meant, keys)

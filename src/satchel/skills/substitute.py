@@ -18,10 +18,12 @@ that nobody knows, ``unknown`` decides: a row that keeps those leaves the text a
 
 from __future__ import annotations
 
+import heapq
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from satchel.errors import SkillError
@@ -29,6 +31,7 @@ from satchel.skills.arguments import Declared, declared_arguments, split_argumen
 from satchel.skills.diagnostics import finding, judge
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE, find_dialect
+from satchel.skills.markdown import Lines
 from satchel.skills.model import MANIFEST, Diagnostic, LoadedSkill
 from satchel.skills.oneline import one_line
 
@@ -43,11 +46,19 @@ _POSITION = re.compile(r"\$([0-9]++)(?![A-Za-z0-9_])")
 _WORD = re.compile(r"\$([A-Za-z_][A-Za-z0-9_-]{0,63})")
 _ENDS_NAME = re.compile(r"[^A-Za-z0-9_\[]|\Z")
 _BRACED = re.compile(r"\$\{([^{}$\s]{1,64})\}")
+# Everything around a dollar that any row looks at.
+_DOLLAR = re.compile(
+    r"(?:\\|(?<!\$))\$++(?:\{[^{}$\s]{1,64}\}|[0-9]++[A-Za-z_]?"
+    r"|[A-Za-z_][A-Za-z0-9_-]{0,63}+(?:\[[0-9]++\]|[A-Za-z0-9_\[])?)"
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_COMMAND = re.compile(r"(?:^|(?<=\s))!`([^`\r\n]+)`|^[ \t]*(?:`{3,}|~{3,})!", re.MULTILINE)
+# What stands before the mark is looked at behind it: a pattern that begins with plain text is found far quicker.
+_COMMAND = re.compile(r"!`(?<!\S!`)([^`\r\n]+)`")
+_COMMAND_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})!", re.MULTILINE)
 _FINDINGS_SHOWN = 8
 _PLACEHOLDER_SHOWN = 80
 _MOST_DIGITS = 9  # more of them are beyond any arguments, and slow to read
+_READ = 400  # characters of a command that are made fit to be shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +74,6 @@ class Rendered:
     unfilled: tuple[str, ...] = ()
     unused_arguments: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CommandMark:
-    """A place where some harness would run a command while loading: its ``line`` in the body, from 1, and its text."""
-
-    line: int
-    text: str
 
 
 def substitute(
@@ -143,25 +146,46 @@ def place_variables(dialect: Dialect, *, directory: str = "", session: str = "")
     return {name: text for name in dialect.variables for end, text in ends.items() if text and name.endswith(end)}
 
 
-def find_commands(body: str) -> tuple[CommandMark, ...]:
-    """Every ``!`command` `` and every fence that opens with ``!``, also inside other fences, in the author's text."""
-    marks: list[CommandMark] = []
-    line, seen = 1, 0
-    for match in _COMMAND.finditer(body):
-        line += body.count("\n", seen, match.start())
-        seen = match.start()
-        marks.append(CommandMark(line, match[1] or match[0].strip()))
-    return tuple(marks)
+def dollar_sample(body: str, most: int) -> tuple[str, bool]:
+    """The first ``most`` different texts of ``body`` that may be placeholders, a line each; whether there are more.
+
+    Every row finds the same placeholders in it as in ``body``, in the same order.
+    """
+    if "$" not in body:
+        return "", False
+    different: dict[str, None] = {}
+    for match in _DOLLAR.finditer(body):
+        different[match[0]] = None
+        if len(different) > most:
+            different.popitem()
+            return "\n".join(different), True
+    return "\n".join(different), False
+
+
+def find_commands(body: str) -> Iterator[tuple[int, str]]:
+    """Offset and text of every ``!`command` `` and every fence that opens with ``!``, in the author's text.
+
+    These are the places where some harness would run a command while it loads the skill, also inside other fences.
+    """
+    fences = _COMMAND_FENCE.finditer(body) if "```!" in body or "~~~!" in body else ()
+    spans = ((match.start(), match[1]) for match in _COMMAND.finditer(body))
+    return heapq.merge(spans, ((match.start(), match[0].strip()) for match in fences))
 
 
 def _command_findings(body: str, path: str) -> list[Diagnostic]:
     marks = find_commands(body)
+    lines = Lines(body)
     findings = [
-        finding("command-injection", path, f'Line {mark.line} of the instructions: "{one_line(mark.text)[:80]}".')
-        for mark in marks[:_FINDINGS_SHOWN]
+        finding(
+            "command-injection",
+            path,
+            f'Line {lines.place(offset)[0]} of the instructions: "{one_line(text[:_READ])[:80]}".',
+        )
+        for offset, text in islice(marks, _FINDINGS_SHOWN)
     ]
-    if len(marks) > _FINDINGS_SHOWN:
-        findings.append(finding("command-injection", path, f"{len(marks) - _FINDINGS_SHOWN} more such commands."))
+    more = sum(1 for _ in marks)
+    if more:
+        findings.append(finding("command-injection", path, f"{more} more such commands."))
     return findings
 
 

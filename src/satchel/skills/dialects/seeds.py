@@ -23,7 +23,7 @@ AGENT_SH = Dialect(
         "argument-hint-long",
         "field-shape",
     },
-    ignores=_LENIENT | {"root-missing", "name-shadowed", "metadata-not-text", "key-spelling"},
+    ignores=_LENIENT | {"root-missing", "name-shadowed", "metadata-not-text"},
     understands=SPECIFIED | {"version", "argument-hint", "arguments", "disable-model-invocation", "user-invocable"},
     spellings=frozenset(),
     name_from="declared",
