@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import io
+import re
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from satchel.cli.portability import portability_lines
+from satchel.library.checking import check as check_skills
 from satchel.skills.dialects import DIALECTS
 from tests.cli.calling import Caller
 from tests.support import write_skill
@@ -55,18 +61,81 @@ def test_a_dialect_judges(satchel: Caller, broken: Path) -> None:
     assert "[yaml-repaired]" in said.err
 
 
-def test_the_table_has_a_row_for_each_harness_and_fits_the_screen(satchel: Caller, tmp_path: Path) -> None:
-    folder = write_skill(tmp_path, "claude-notes", description="Use when asked. " + "word " * 300, body="Pay $5.\n")
-    said = satchel("check", "--targets", "all", str(folder))
+def tables(text: str) -> list[dict[str, list[str]]]:
+    """Each table as its rows by their label; the header is the row "skill"."""
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    rows = ([line.split() for line in block] for block in blocks if block and block[0].startswith("skill "))
+    return [{first: rest for first, *rest in table} for table in rows]
+
+
+@pytest.mark.parametrize("width", [48, 80, 120, 200])
+def test_the_table_has_a_column_a_harness_and_fits_the_screen(
+    satchel: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    write_skill(tmp_path, "claude-notes", description="Use when asked. " + "word " * 300, body="Pay $5.\n")
+    write_skill(tmp_path, "lint")
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = satchel("check", "--targets", "all", str(tmp_path))
+    shown = tables(said.out)
+    assert [name for table in shown for name in table["skill"]] == list(DIALECTS)
+    assert (len(shown) == 1) is (width == 200)
+    assert [cell for table in shown for cell in table["lint"]] == ["✓"] * len(DIALECTS)
+    cells = dict(zip(DIALECTS, (cell for table in shown for cell in table["claude-notes"]), strict=True))
+    assert (cells["portable"], cells["agentskills"], cells["gemini-cli"]) == ("!", "✗", "✓")
     lines = said.out.splitlines()
-    rows = [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
-    assert rows == list(DIALECTS)
-    assert max(len(line) for line in lines[1:]) <= 80
+    assert max(len(line) for line in lines if str(tmp_path) not in line) <= width
+    assert "✓ loads   ! loads with warnings   ✗ refused" in lines
     text = " ".join(said.out.split())
-    assert "refused" in text
-    assert "loads with warnings" in text
+    assert "What differs for claude-notes" in text
+    assert "What differs for lint" not in text
     assert "description cut at 1024 of" in text
-    assert "$5 taken for an argument" in text
+    assert "tnsai, contextchef, claude-code: $5 taken for an argument" in text
+
+
+def test_cells_stand_below_their_harness(satchel: Caller, tmp_path: Path) -> None:
+    write_skill(tmp_path, "lint")
+    out = satchel("check", "--targets", "tnsai,codex,mcp", str(tmp_path)).out.splitlines()
+    head, row = next((head, row) for head, row in pairwise(out) if head.startswith("skill "))
+    assert [index for index, cell in enumerate(row) if cell == "✓"] == [
+        head.index(n) for n in ("tnsai", "codex", "mcp")
+    ]
+
+
+def test_skills_of_one_name_are_told_apart_by_their_folders(satchel: Caller, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        write_skill(tmp_path / folder, "lint")
+    (table,) = tables(satchel("check", "--targets", "codex", str(tmp_path)).out)
+    assert [label[-6:] for label in table if label != "skill"] == ["a/lint", "b/lint"]
+
+
+def test_the_table_is_plain_where_its_signs_cannot_be_written(
+    satchel: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(tmp_path, "lint")
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        assert satchel("check", "--targets", "codex", str(tmp_path)).code == 0
+    out.seek(0)
+    assert "+ loads   ! loads with warnings   x refused" in out.read()
+
+
+def test_colours_only_on_a_terminal(satchel: Caller, tmp_path: Path) -> None:
+    write_skill(tmp_path, "lint")
+    assert "\x1b" not in satchel("check", "--targets", "codex", str(tmp_path)).out
+    skills = check_skills(tmp_path, targets="codex,mcp").skills
+    plain, coloured = (list(portability_lines(skills, width=80, colour=colour)) for colour in (False, True))
+    assert coloured[1] == "lint   \x1b[32m✓\x1b[0m      \x1b[32m✓\x1b[0m"
+    assert [re.sub(r"\x1b\[\d+m", "", text).rstrip() for text in coloured] == [text.rstrip() for text in plain]
+
+
+def test_words_of_a_skill_do_not_break_the_table(satchel: Caller, tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "lint")
+    manifest = folder / "SKILL.md"
+    manifest.write_text(manifest.read_text().replace("name: lint", 'name: "li\\e[2J\\nnt"'))
+    said = satchel("check", "--targets", "all", str(folder))
+    assert "\x1b" not in said.out + said.err
+    assert all(len(table) == 2 for table in tables(said.out))
 
 
 @pytest.mark.parametrize(

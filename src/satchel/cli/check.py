@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from satchel.cli.console import line, print_diagnostics, print_json, printable, say
 from satchel.cli.options import Json
+from satchel.cli.portability import print_portability
 from satchel.errors import SetupError
 from satchel.library.checking import CheckReport, SkillCheck, find_targets
 from satchel.library.checking import check as check_skills
@@ -18,9 +18,6 @@ from satchel.library.fixing import plan_fixes
 from satchel.skills.dialects import find_dialect
 from satchel.skills.files import is_manifest
 from satchel.wiring.sources import working_directory
-
-_WIDTH = 80
-_WORDS = {"loads": "loads", "loads-with-warnings": "loads with warnings", "refused": "refused"}
 
 
 def check(
@@ -59,6 +56,7 @@ def check(
     for skill in report.skills:
         _show(skill, strict=strict)
     print_diagnostics(report.diagnostics)
+    print_portability(report.skills)
     failed = sum(not skill.passes(strict=strict) for skill in report.skills)
     say(f"{len(report.skills)} checked, {failed} failed.")
     return 0 if passes else 1
@@ -89,14 +87,6 @@ def _merged(reports: list[CheckReport]) -> CheckReport:
 
 def _show(skill: SkillCheck, *, strict: bool) -> None:
     verdict = "fails" if not skill.passes(strict=strict) else ("loads, with findings" if skill.diagnostics else "ok")
-    lines = [line(f"{skill.path}: {verdict}")]
-    width = max((len(name) for name in skill.targets), default=0)
-    for name, target in skill.targets.items():
-        lines.append(f"  {name:<{width}}  {_WORDS[target.status]}")
-        for note in target.notes:
-            lines += textwrap.wrap(
-                line(note), _WIDTH, initial_indent=" " * (width + 6), subsequent_indent=" " * (width + 8)
-            )
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(line(f"{skill.path}: {verdict}") + "\n")
     sys.stdout.flush()
     print_diagnostics(skill.diagnostics)
