@@ -300,11 +300,16 @@ def test_an_answer_comes_back_as_it_was(name: str):
 
 def test_tokens_of_the_cache_are_part_of_the_prompt():
     done = anthropic.decode_answer(ANSWERS["calls"])
-    assert done.usage == Usage(prompt_tokens=33, completion_tokens=2, cached_tokens=20)
+    assert done.usage == Usage(prompt_tokens=33, completion_tokens=2, cached_tokens=20, cache_write_tokens=10)
     assert done.finish == "tool_calls"
-    more = replace(done, usage=Usage(prompt_tokens=50, completion_tokens=5, cached_tokens=20), finish="stop", message=message("assistant", "x"))  # fmt: skip
+    more = replace(done, usage=Usage(prompt_tokens=50, completion_tokens=5, cached_tokens=20, cache_write_tokens=7), finish="stop", message=message("assistant", "x"))  # fmt: skip
     answer = anthropic.encode_answer(more, model="m", id="i", created=0)
-    assert answer["usage"] == {"input_tokens": 30, "cache_read_input_tokens": 20, "output_tokens": 5}
+    assert answer["usage"] == {
+        "input_tokens": 23,
+        "cache_read_input_tokens": 20,
+        "cache_creation_input_tokens": 7,
+        "output_tokens": 5,
+    }
     assert answer["stop_reason"] == "end_turn"
 
 
@@ -439,6 +444,7 @@ def test_blocks_of_other_kinds_are_kept():
     ("events", "code"),
     [
         ([START, begin(0, type="text", text="half")], "upstream-cut-off"),
+        ([START, begin(0, type="text", text="all"), end(0), ending("end_turn")], "upstream-cut-off"),
         ([START, delta(0, type="text_delta", text="x")], "upstream-garbled"),
         ([START, begin(0, type="text", text=""), end(0), delta(0, type="text_delta", text="x")], "upstream-garbled"),
         ([START, begin(0, type="text", text=""), begin(0, type="text", text="")], "upstream-garbled"),

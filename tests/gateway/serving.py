@@ -42,7 +42,8 @@ class Flow:
         del caller
         return ()
 
-    def capabilities(self, model: str) -> ModelCapabilities:
+    async def capabilities(self, model: str, caller: Caller = Caller()) -> ModelCapabilities:
+        del model, caller
         return ModelCapabilities()
 
     @asynccontextmanager

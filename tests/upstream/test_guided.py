@@ -239,7 +239,7 @@ async def test_missing_engine_names_its_extra(tmp_path: Path, monkeypatch: pytes
     assert error.code == "extra-missing"
 
 
-def test_what_it_says_of_itself() -> None:
+async def test_what_it_says_of_itself() -> None:
     client = EmbeddedClient(EmbeddedOptions(context_tokens=4096), environ={})
-    capabilities = client.capabilities("")
+    capabilities = await client.capabilities("")
     assert (capabilities.tools, capabilities.context_tokens) == ("guided", 4096)

@@ -16,6 +16,7 @@ class ModelCapabilities:
     ``tool_role``: whether the chat template renders results; otherwise they become user messages.
     ``system_merge``: "first" merges the block into a leading system or developer message.
     ``reasoning_replay``: whether reasoning goes back upstream inside the tool loop.
+    ``client_tools``: False refuses a request that declares tools of its own, instead of handing them on for nothing.
     ``context_tokens``: size of the context window, None when unknown.
     """
 
@@ -23,6 +24,7 @@ class ModelCapabilities:
     tool_role: bool = True
     system_merge: Literal["first"] = "first"
     reasoning_replay: Literal["text", "opaque", "drop"] = "text"
+    client_tools: bool = True
     context_tokens: int | None = None
 
 

@@ -93,7 +93,14 @@ class Runtime:
 
     async def _plan(self, request: TurnRequest) -> TurnPlan:
         chat = request.chat
-        capabilities = self.models.capabilities(chat.model)
+        capabilities = await self.models.capabilities(chat.model, chat.caller)
+        if chat.tools and not capabilities.client_tools:
+            raise RequestError(
+                "invalid-request",
+                f'The model "{chat.model}" cannot call tools, so a request may not declare any.',
+                hint="Leave tools out, or ask another model.",
+                data={"field": "tools"},
+            )
         started = TurnStarted(agent=request.agent, turn_id=f"turn_{secrets.token_hex(8)}", model=chat.model)
         if self.source is None and (request.skills.names or request.skills.inline):
             raise RequestError(

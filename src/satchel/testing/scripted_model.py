@@ -58,8 +58,8 @@ class ScriptedModel:
         del caller
         return (ModelInfo(id="scripted", owned_by="satchel"),)
 
-    def capabilities(self, model: str) -> ModelCapabilities:
-        del model
+    async def capabilities(self, model: str, caller: Caller = Caller()) -> ModelCapabilities:
+        del model, caller
         return self._capabilities
 
     @asynccontextmanager

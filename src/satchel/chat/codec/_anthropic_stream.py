@@ -50,8 +50,8 @@ class StreamDecoder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the model has said how it ended."""
-        return bool(self._wire_finish) or self._is_stopped
+        """Whether the stream has come to its end, which is more than the model's word for how it ended."""
+        return self._is_stopped
 
     def feed(self, event: Mapping[str, Json]) -> list[ModelEvent]:
         """What one event adds. Raises ``UpstreamError`` for an error event and for one of the wrong shape.
@@ -206,4 +206,5 @@ def decode_usage(raw: Mapping[str, Json]) -> Usage:
         prompt_tokens=count(raw.get("input_tokens")) + cached + written,
         completion_tokens=count(raw.get("output_tokens")),
         cached_tokens=cached,
+        cache_write_tokens=written,
     )

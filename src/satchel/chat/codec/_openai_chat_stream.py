@@ -224,5 +224,6 @@ def decode_usage(raw: Mapping[str, Json]) -> Usage:
         prompt_tokens=count(raw.get("prompt_tokens")),
         completion_tokens=count(raw.get("completion_tokens")),
         cached_tokens=count(cached),
+        cache_write_tokens=count(prompt.get("cache_write_tokens")) if isinstance(prompt, dict) else 0,
         reasoning_tokens=count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else 0,
     )

@@ -6,7 +6,7 @@ here, ``DEFAULT_MAX_TOKENS`` stands in when nobody set it.
 
 What does not cross into this format: ``seed``, reasoning of another format (it has no signature), opaque items of
 another format, sounds, and every kept field of another format. Prompt tokens count what was read from and written to
-the cache; what was written is kept only for this format.
+the cache.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ __all__ = [
     "stop_reason",
 ]
 
-DEFAULT_MAX_TOKENS = 4096
+DEFAULT_MAX_TOKENS = 8192
+"""As much as every current model of this API may write; some may write more when a request asks for it."""
 
 _SETTINGS = ("model", "temperature", "top_p", "stop_sequences", "max_tokens", "tool_choice")
 _WORDS = {"auto": "auto", "none": "none", "required": "any"}
@@ -221,9 +222,11 @@ def stop_reason(finish: Finish) -> str:
 def encode_usage(usage: Usage) -> Object:
     """The ``usage`` object of an answer."""
     body: Object = {
-        "input_tokens": max(usage.prompt_tokens - usage.cached_tokens, 0),
+        "input_tokens": max(usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens, 0),
         "output_tokens": usage.completion_tokens,
     }
     if usage.cached_tokens:
         body["cache_read_input_tokens"] = usage.cached_tokens
+    if usage.cache_write_tokens:
+        body["cache_creation_input_tokens"] = usage.cache_write_tokens
     return body

@@ -230,8 +230,10 @@ def encode_usage(usage: Usage) -> Object:
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
     }
-    if usage.cached_tokens:
+    if usage.cached_tokens or usage.cache_write_tokens:
         body["prompt_tokens_details"] = {"cached_tokens": usage.cached_tokens}
+        if usage.cache_write_tokens:
+            body["prompt_tokens_details"] |= {"cache_write_tokens": usage.cache_write_tokens}
     if usage.reasoning_tokens:
         body["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
     return body

@@ -55,9 +55,9 @@ class EmbeddedClient:
         del caller
         return (ModelInfo(id=self._id, owned_by="satchel", context_tokens=self._options.context_tokens),)
 
-    def capabilities(self, model: str) -> ModelCapabilities:
+    async def capabilities(self, model: str, caller: Caller = Caller()) -> ModelCapabilities:
         """Guided: what it may read is shown as a choice."""
-        del model
+        del model, caller
         return ModelCapabilities(tools="guided", reasoning_replay="drop", context_tokens=self._options.context_tokens)
 
     def stream(self, request: ChatRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
