@@ -22,7 +22,8 @@ from satchel.testing.scripted_openai import (
     ScriptedTurn,
     says,
 )
-from satchel.upstream.http import Endpoint, SseParser
+from satchel.upstream.framing import SseParser
+from satchel.upstream.http import Endpoint
 from tests.upstream.talking import ASK, HEAD, KEY, client_for, collect, data, failure_of, raw_server, text_chunk
 
 EVENTS = [b'{"a": "gr\xc3\xbc\xc3\x9fe \xf0\x9f\x98\x80"}', b"one\ntwo\n", b"[DONE]"]
@@ -172,7 +173,7 @@ async def test_only_a_large_conversation_is_encoded_in_a_thread(monkeypatch: pyt
         seen.append(len(encoded))
         return encoded
 
-    monkeypatch.setattr("satchel.upstream.openai_chat.asyncio.to_thread", to_thread)
+    monkeypatch.setattr("satchel.upstream.client.asyncio.to_thread", to_thread)
     small = ASK
     long = ChatRequest(model="m", messages=(message("user", "x" * 300_000),))
     many = ChatRequest(model="m", messages=(message("user", "x"),) * 5000)

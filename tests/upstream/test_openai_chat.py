@@ -150,22 +150,22 @@ async def test_models_tell_their_context_windows():
         {"nothing": 1},
     ]
     async with ScriptedOpenAI([], models=listed) as server, client_for(server.url) as client:
-        assert client.capabilities("a").context_tokens is None
+        assert (await client.capabilities("a")).context_tokens is None
         assert await client.models() == (
             ModelInfo(id="a", owned_by="x", created=5, context_tokens=1000),
             ModelInfo(id="b", context_tokens=2000),
             ModelInfo(id="c", context_tokens=4096),
             ModelInfo(id="d"),
         )
-        assert [client.capabilities(name).context_tokens for name in ("a", "c", "d", "z", "")] == [
+        assert [(await client.capabilities(name)).context_tokens for name in ("a", "c", "d", "z", "")] == [
             1000,
             4096,
             None,
             None,
             1000,
         ]
-        assert client.capabilities("a").tools == "native"
-        assert client.capabilities("b").context_tokens == 2000
+        assert (await client.capabilities("a")).tools == "native"
+        assert (await client.capabilities("b")).context_tokens == 2000
 
 
 async def test_the_servers_first_model_stands_in_for_none():

@@ -1,6 +1,6 @@
-"""Speaking HTTP to model servers: one session, server-sent events read from bytes, and what failures mean.
+"""Speaking HTTP to model servers: one session, bodies in bounded pieces, and what failures mean.
 
-Everything that a server sends is bounded: an event, an answer, an error body.
+Everything that a server sends is bounded: an answer here, an error body, a message in ``framing``.
 """
 
 from __future__ import annotations
@@ -20,73 +20,14 @@ from satchel.chat.codec.failures import read_failure
 from satchel.chat.messages import Json
 from satchel.errors import SetupError, UpstreamError
 from satchel.ports.models import UpstreamOptions
+from satchel.upstream.framing import too_large
 
-MAX_EVENT_BYTES = 8 * 1024 * 1024
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 
+_ACCEPTED = "text/event-stream, application/x-ndjson, application/json"
 _PIECE_BYTES = 16 * 1024
 _KEEP_ALIVE_S = 3.0  # shorter than what servers allow, so that few requests meet a connection about to close
-
-
-class SseParser:
-    """Server-sent events out of bytes, however the bytes were cut.
-
-    Lines end in LF, CR or CRLF; events end at an empty line; several ``data`` lines are joined by a line feed.
-    """
-
-    def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
-        self._max = max_event_bytes
-        self._tail = bytearray()
-        self._data: list[bytes] = []
-        self._size = 0
-        self._after_cr = False
-        self._is_start = True
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The data of each event that is now complete. Raises ``UpstreamError`` for one that is too large."""
-        if self._after_cr and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-        if chunk:
-            self._after_cr = chunk.endswith(b"\r")
-        lines = chunk.splitlines(keepends=True)
-        rest = lines.pop() if lines and not lines[-1].endswith((b"\n", b"\r")) else b""
-        if lines:
-            lines[0] = bytes(self._tail) + lines[0]
-            self._tail.clear()
-        self._tail += rest
-        events: list[bytes] = []
-        for line in lines:
-            self._line(line.rstrip(b"\r\n"), events)
-        if self._size + len(self._tail) > self._max:
-            raise too_large()
-        return events
-
-    def close(self) -> list[bytes]:
-        """What is left when the bytes end without an empty line."""
-        events: list[bytes] = []
-        self._line(bytes(self._tail), events)
-        self._tail.clear()
-        self._line(b"", events)
-        return events
-
-    def _line(self, line: bytes, events: list[bytes]) -> None:
-        if self._is_start:
-            self._is_start = False
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if not line:
-            if self._data:
-                events.append(b"\n".join(self._data))
-                self._data = []
-                self._size = 0
-            return
-        name, _, value = line.partition(b":")
-        if name == b"data":
-            value = value.removeprefix(b" ")
-            self._data.append(value)
-            self._size += len(value) + 1
-            if self._size > self._max:
-                raise too_large()
 
 
 def without_key(error: UpstreamError, key: str) -> UpstreamError:
@@ -106,11 +47,6 @@ def cut_off() -> UpstreamError:
         hint="Try again; if it persists, see the model server's own log.",
         retryable=True,
     )
-
-
-def too_large() -> UpstreamError:
-    """The error for an answer beyond every bound."""
-    return UpstreamError("upstream-garbled", "The model server sent more than an answer can hold.")
 
 
 def read_json(data: bytes) -> Json:
@@ -144,10 +80,10 @@ async def _note_reuse(session: aiohttp.ClientSession, context: SimpleNamespace, 
 class Endpoint:
     """A model server's address and the one session that speaks to it, made in the running loop when first used.
 
-    ``shown`` is the address for messages.
+    ``shown`` is the address for messages. ``optional`` is a last segment of it, such as "/v1", that may be left out.
     """
 
-    def __init__(self, options: UpstreamOptions) -> None:
+    def __init__(self, options: UpstreamOptions, *, optional: str = "") -> None:
         try:
             parts = urlsplit(options.url)
             is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
@@ -160,26 +96,25 @@ class Endpoint:
                 hint="For example http://127.0.0.1:8080/v1; the key has a setting of its own.",
             )
         self._options = options
-        self.shown = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
-        self._query = f"?{parts.query}" if parts.query else ""
+        self.shown = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(optional)}"
+        self._query = parts.query
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
 
     async def request(
-        self, method: str, path: str, *, api_key: str, body: bytes | None = None
+        self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None = None
     ) -> aiohttp.ClientResponse:
-        """An answer of any status with its body unread. Raises ``UpstreamError``.
+        """An answer of any status with its body unread. ``path`` may have a query. Raises ``UpstreamError``.
 
-        Redirects are not followed: the key is meant for this address alone.
+        Redirects are not followed: the key among ``headers`` is meant for this address alone.
         """
-        headers = {"Accept": "text/event-stream, application/json", "Accept-Encoding": "identity"}
-        if api_key:
-            if not api_key.isascii() or not api_key.isprintable():
-                raise UpstreamError("upstream-auth", "The key has characters that cannot be sent.")
-            headers["Authorization"] = f"Bearer {api_key}"
+        if not all(value.isascii() and value.isprintable() for value in headers.values()):
+            raise UpstreamError("upstream-auth", "The key has characters that cannot be sent.")
+        headers = {**headers, "Accept": _ACCEPTED, "Accept-Encoding": "identity"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        url = f"{self.shown}{path}{self._query}"
+        joint = "&" if "?" in path else "?"
+        url = f"{self.shown}{path}{joint}{self._query}" if self._query else f"{self.shown}{path}"
         with self.explained():
             response = await self._ask(method, url, body, headers)
         if response.status == HTTPStatus.OK and _coding(response):
