@@ -6,17 +6,23 @@ import asyncio
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from satchel import __version__
 from satchel.cli.console import line, print_json, say
 from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
+from satchel.cli.probe import Probed
+from satchel.cli.probe import probe as probe_model
 from satchel.errors import SatchelError
+from satchel.ports.models import EmbeddedOptions, UpstreamOptions
 from satchel.settings import Settings
-from satchel.wiring.models import open_models, weights_status
+from satchel.wiring.models import describe, embedded_models, open_upstream, weights_status
 from satchel.wiring.sources import open_library
 
 _EXTRAS = {
@@ -37,16 +43,33 @@ class Finding:
     hint: str = ""
 
 
-def doctor(*, skills: SkillOptions = SkillOptions(), options: ModelOptions = ModelOptions(), json: Json = False) -> int:
+Probe = Annotated[
+    bool,
+    Parameter(
+        name="--probe",
+        help="Ask a model of each upstream (--model, or its first) what it can carry, with a few short requests that "
+        "may cost something, and compare that with what is known of its family.",
+    ),
+]
+
+
+def doctor(
+    *,
+    skills: SkillOptions = SkillOptions(),
+    options: ModelOptions = ModelOptions(),
+    probe: Probe = False,
+    json: Json = False,
+) -> int:
     """Say what this machine has, what is missing and how to get it. Exits 1 when something is wrong."""
     settings = settings_from(skills, options)
+    models, probed = asyncio.run(_models(settings, with_probe=probe))
     findings = [
         Finding(
             what="satchel", status="ok", detail=f"{__version__} on Python {platform.python_version()}, {sys.platform}"
         ),
         *(_extra(name, packages) for name, packages in _EXTRAS.items()),
         _skills(settings),
-        _weights(settings) if settings.upstream is None else asyncio.run(_upstream(settings)),
+        *models,
         _sandbox(),
         *(
             Finding(what="setting", status="ok", detail=f"{key} comes from {origin}")
@@ -55,13 +78,16 @@ def doctor(*, skills: SkillOptions = SkillOptions(), options: ModelOptions = Mod
         ),
     ]
     is_wrong = any(item.status == "failed" for item in findings)
+    is_wrong |= any(row.verdict == "contradicts" for row in probed)
     if json:
-        print_json({"ok": not is_wrong, "findings": [asdict(item) for item in findings]})
+        told = {"probe": [asdict(row) for row in probed]} if probe else {}
+        print_json({"ok": not is_wrong, "findings": [asdict(item) for item in findings], **told})
         return 1 if is_wrong else 0
     for item in findings:
         sys.stdout.write(f"{item.status:<8} {item.what:<10} {line(item.detail)}\n")
         if item.hint:
             sys.stdout.write(f"{'':<19} {line(item.hint)}\n")
+    _print_probed(probed)
     say("Something is wrong." if is_wrong else "Nothing is wrong.")
     return 1 if is_wrong else 0
 
@@ -92,9 +118,26 @@ def _skills(settings: Settings) -> Finding:
     return Finding(what="skills", status="ok", detail=detail)
 
 
-def _weights(settings: Settings) -> Finding:
+async def _models(settings: Settings, *, with_probe: bool) -> tuple[list[Finding], list[Probed]]:
+    """What can be said of each model server, and what its model answered when it was probed."""
+    findings: list[Finding] = []
+    probed: list[Probed] = []
+    for options in settings.upstreams or embedded_models(settings):
+        if isinstance(options, EmbeddedOptions):
+            findings.append(_weights(options))
+            if with_probe:
+                detail = "the embedded model is led by a grammar: there is nothing to probe"
+                findings.append(Finding(what="probe", status="ok", detail=detail))
+            continue
+        finding, rows = await _upstream(settings, options, with_probe=with_probe)
+        findings.append(finding)
+        probed.extend(rows)
+    return findings, probed
+
+
+def _weights(options: EmbeddedOptions) -> Finding:
     try:
-        found = weights_status(settings)
+        found = weights_status(options)
     except SatchelError as error:
         return Finding(what="model", status="failed", detail=error.message, hint=error.hint)
     if not found["present"]:
@@ -107,13 +150,38 @@ def _weights(settings: Settings) -> Finding:
     return Finding(what="model", status="ok", detail=f"{found['name']} at {found['path']}")
 
 
-async def _upstream(settings: Settings) -> Finding:
+async def _upstream(
+    settings: Settings, options: UpstreamOptions, *, with_probe: bool
+) -> tuple[Finding, tuple[Probed, ...]]:
+    label = f"{options.name} ({describe(options)}): " if len(settings.upstreams) > 1 else ""
     try:
-        async with aclosing(open_models(settings)) as models:
-            offered = [info.id for info in await models.models()]
+        async with aclosing(open_upstream(options)) as client:
+            offered = [info.id for info in await client.models()]
+            rows: tuple[Probed, ...] = ()
+            if with_probe:
+                name = settings.model.removeprefix(f"{options.name}/")
+                if name not in offered and len(settings.upstreams) > 1:
+                    name = ""
+                rows = await probe_model(client, name or next(iter(offered), ""), upstream=options.name)
     except SatchelError as error:
-        return Finding(what="upstream", status="failed", detail=error.message, hint=error.hint)
-    return Finding(what="upstream", status="ok", detail=f"offers {', '.join(offered[:10]) or 'no models'}")
+        return _failed("upstream", label + error.message, error.hint), ()
+    detail = f"{label}offers {', '.join(offered[:10]) or 'no models'}"
+    return Finding(what="upstream", status="ok", detail=detail), rows
+
+
+def _failed(what: str, detail: str, hint: str = "") -> Finding:
+    return Finding(what=what, status="failed", detail=detail, hint=hint)
+
+
+def _print_probed(rows: Sequence[Probed]) -> None:
+    form = "{:<12} {:<24} {:<10} {:<9} {:<9} {}"
+    if rows:
+        sys.stdout.write(form.format("upstream", "model", "", "declared", "observed", "") + "\n")
+    for row in rows:
+        fields = (row.upstream, row.model, row.capability, row.declared, row.observed, row.verdict)
+        sys.stdout.write(form.format(*(line(field) for field in fields)).rstrip() + "\n")
+        if row.note:
+            sys.stdout.write(f"{'':<19} {row.note}\n")
 
 
 def _sandbox() -> Finding:

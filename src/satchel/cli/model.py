@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -10,8 +11,9 @@ from cyclopts import App, Parameter
 from satchel.cli.console import bytes_text, line, print_json, say
 from satchel.cli.options import Json
 from satchel.cli.progress import DownloadProgress
+from satchel.ports.models import EmbeddedOptions
 from satchel.settings import Settings, load
-from satchel.wiring.models import ensure_weights, verify_weights, weights_status
+from satchel.wiring.models import embedded_models, ensure_weights, verify_weights, weights_status
 
 app = App(name="model", help="The embedded model's weights: where they are, fetch, verify.", help_format="plaintext")
 
@@ -19,13 +21,18 @@ Which = Annotated[str | None, Parameter(name="--model", help="large (default), s
 
 
 def _settings(model: str | None) -> Settings:
-    return load({"--model": model})
+    """As without any upstream: the command is about the model that serves then."""
+    return replace(load({"--model": model}), upstreams=())
+
+
+def _wanted(model: str | None) -> EmbeddedOptions:
+    return embedded_models(_settings(model))[0]
 
 
 @app.default
 def status(*, model: Which = None, json: Json = False) -> int:
     """Say where the weights are, or would be. Exits 1 when they are not there."""
-    found = weights_status(_settings(model))
+    found = weights_status(_wanted(model))
     if json:
         print_json(found)
     elif found["present"]:
@@ -42,10 +49,10 @@ async def fetch(*, model: Which = None, json: Json = False) -> int:
     """Fetch the weights unless they are there, and verify them. An interrupted download goes on where it stopped."""
     settings = _settings(model)
     progress = DownloadProgress()
-    path = await ensure_weights(settings, progress)
+    (path,) = await ensure_weights(settings, progress)
     progress.finish()
     if json:
-        print_json(weights_status(settings))
+        print_json(weights_status(_wanted(model)))
     else:
         sys.stdout.write(f"{line(path)}\n")
     return 0
@@ -54,7 +61,7 @@ async def fetch(*, model: Which = None, json: Json = False) -> int:
 @app.command
 def verify(*, model: Which = None, json: Json = False) -> int:
     """Read the whole file again and compare its SHA-256. Exits 1 when it is missing or damaged."""
-    verified = verify_weights(_settings(model))
+    verified = verify_weights(_wanted(model))
     if json:
         print_json(verified)
     else:

@@ -42,8 +42,21 @@ class ModelOptions:
     """Which model answers, and what it may see."""
 
     upstream: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--upstream",
+            help="A model server: [NAME=][KIND:]URL, such as http://localhost:8000/v1 or "
+            "ollama:http://localhost:11434. Kinds are openai (without any), responses, ollama, anthropic, and embedded "
+            "with weights in place of a URL. Repeat it for several: a model is then asked for by its name or as "
+            "NAME/MODEL.",
+        ),
+    ] = ()
+    model_tools: Annotated[
         str | None,
-        Parameter(name="--upstream", help="Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1."),
+        Parameter(
+            name="--model-tools",
+            help="Whether models of upstreams are given tools: auto (as their family is known), native or none.",
+        ),
     ] = None
     model: Annotated[
         str | None,
@@ -64,6 +77,7 @@ class ModelOptions:
         """By long name, as ``settings.load`` takes them."""
         return {
             "--upstream": self.upstream,
+            "--model-tools": self.model_tools,
             "--model": self.model,
             "--no-skills": self.no_skills or None,
             "--skills-no-discovery": self.skills_no_discovery or None,

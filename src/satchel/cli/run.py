@@ -29,7 +29,7 @@ from satchel.engine.events import (
 from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.errors import SetupError
 from satchel.settings import Settings
-from satchel.wiring.models import default_model, ensure_weights
+from satchel.wiring.models import default_model, embedded_models, ensure_weights
 from satchel.wiring.runtime import open_runtime
 
 
@@ -60,7 +60,7 @@ async def run(
     """
     asked = _question(question, source)
     settings = settings_from(skills, options)
-    if settings.upstream is None:
+    if embedded_models(settings):
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
         progress.finish()

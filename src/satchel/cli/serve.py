@@ -15,7 +15,7 @@ from satchel.cli.console import line, print_line_json, say
 from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
 from satchel.settings import Settings
-from satchel.wiring.models import ensure_weights
+from satchel.wiring.models import describe, embedded_models, ensure_weights
 from satchel.wiring.serve import serve as serve_gateway
 
 
@@ -33,11 +33,12 @@ async def serve(
     """Serve skills to OpenAI, Anthropic and Ollama clients over HTTP, in front of the embedded model or of --upstream.
 
     SATCHEL_KEYS (comma-separated) makes clients send one of these as their API key.
-    SATCHEL_UPSTREAM_KEY is sent to the upstream. Ctrl-C or SIGTERM lets open answers finish.
+    SATCHEL_UPSTREAM_KEY is sent to the first upstream, SATCHEL_UPSTREAM_KEY_<NAME> to the one of that name.
+    Ctrl-C or SIGTERM lets open answers finish.
     Skills are read at the start: restart to see new skills. Each request is one line of log on stderr.
     """
     settings = settings_from(skills, options, host=host, port=port, ollama_port=ollama_port)
-    if settings.upstream is None:
+    if embedded_models(settings):
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
         progress.finish()
@@ -72,7 +73,9 @@ def _greet(url: str, ollama_url: str, settings: Settings) -> None:
     say(f"listening  {url}")
     if ollama_url:
         say(f"as Ollama  {ollama_url}")
-    say(f"model      {line(settings.upstream.url) if settings.upstream else 'embedded, on this machine'}")
+    for options in settings.upstreams or embedded_models(settings):
+        name = f"{options.name}: " if len(settings.upstreams) > 1 else ""
+        say(f"model      {line(name + describe(options))}")
     say(f"skills     {url}/v1/skills" if settings.skills.enabled else "skills     off")
     if not settings.server.keys:
         say("clients    need no key (set SATCHEL_KEYS to ask for one)")

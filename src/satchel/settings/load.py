@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from satchel.engine.limits import LoopLimits
 from satchel.errors import SetupError
 from satchel.gateway.options import ServerOptions
 from satchel.library.options import SkillsOptions
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
+from satchel.settings.upstreams import KEY_VARIABLE, Upstream, read_upstreams, variable_of, with_keys
 from satchel.skills.dialects import DIALECTS
 from satchel.skills.names import near_names
 
@@ -24,7 +25,8 @@ Record = TypeVar("Record")
 class Row:
     """One setting: its dotted key, the type it must have, and the flag and variable that set it.
 
-    ``inverted`` rows are set by a "no" flag or variable; ``separator`` splits a variable into several values.
+    ``inverted`` rows are set by a "no" flag or variable; ``separator`` splits a variable into several values, a blank
+    one at any white space.
     """
 
     key: str
@@ -37,10 +39,8 @@ class Row:
     is_secret: bool = False
 
 
-def _url(value: str) -> str:
-    if value and not value.startswith(("http://", "https://")):
-        raise ValueError("must begin with http:// or https://")
-    return value.rstrip("/")
+def _several(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
 
 
 def _dialect(value: str) -> str:
@@ -105,13 +105,22 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(key="models.default", type=str, default="", flag="--model", variable="SATCHEL_MODEL"),
     Row(
-        key="models.upstream.url",
-        type=Annotated[str, AfterValidator(_url)],
-        default=_UPSTREAM.url,
+        key="models.upstreams",
+        type=Annotated[tuple[str, ...], BeforeValidator(_several)],
+        default=(),
         flag="--upstream",
         variable="SATCHEL_UPSTREAM",
+        separator=" ",
+        is_secret=True,
     ),
-    Row(key="models.upstream.api_key", type=str, default="", variable="SATCHEL_UPSTREAM_KEY", is_secret=True),
+    Row(key="models.upstream_key", type=str, default="", variable=KEY_VARIABLE, is_secret=True),
+    Row(
+        key="models.tools",
+        type=Literal["auto", "native", "none"],
+        default=_UPSTREAM.tools,
+        flag="--model-tools",
+        variable="SATCHEL_MODEL_TOOLS",
+    ),
     Row(key="models.embedded.weights", type=str, default=_EMBEDDED.weights, variable="SATCHEL_GGUF"),
     Row(key="models.embedded.cache_dir", type=str, default=_EMBEDDED.cache_dir, variable="SATCHEL_CACHE_DIR"),
     Row(
@@ -160,14 +169,15 @@ _OTHER_VARIABLES = frozenset({"SATCHEL_DEBUG"})
 class Settings:
     """What the program runs with. ``origins`` maps a dotted key to "default", a variable's name or a flag.
 
-    ``model`` is what requests ask for when they name no model. ``upstream`` is None when the embedded model serves.
+    ``model`` is what requests ask for when they name no model. ``upstreams`` are all named; there is none when the
+    embedded model serves alone.
     ``unknown_variables`` are set SATCHEL_ variables that mean nothing, each with the nearest one that
     does, or "".
     """
 
     skills: SkillsOptions
     model: str
-    upstream: UpstreamOptions | None
+    upstreams: tuple[Upstream, ...]
     embedded: EmbeddedOptions
     loop: LoopLimits
     server: ServerOptions
@@ -186,17 +196,30 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
     origins: dict[str, str] = {}
     for row in TABLE:
         values[row.key], origins[row.key] = _value(row, flags, environ)
-    url = values["models.upstream.url"]
+    embedded = _record(EmbeddedOptions, "models.embedded", values)
+    upstreams = _upstreams(values, origins, embedded, environ)
     return Settings(
         skills=_record(SkillsOptions, "skills", values),
         model=str(values["models.default"]),
-        upstream=_record(UpstreamOptions, "models.upstream", values) if url else None,
-        embedded=_record(EmbeddedOptions, "models.embedded", values),
+        upstreams=upstreams,
+        embedded=embedded,
         loop=_record(LoopLimits, "loop", values),
         server=_record(ServerOptions, "server", values),
         origins=origins,
-        unknown_variables=_unknown(environ),
+        unknown_variables=_unknown(environ, upstreams),
     )
+
+
+def _upstreams(
+    values: Mapping[str, object], origins: dict[str, str], embedded: EmbeddedOptions, environ: Mapping[str, str]
+) -> tuple[Upstream, ...]:
+    """The model servers with their keys; notes where each key came from."""
+    common = replace(_UPSTREAM, tools=cast("Literal['auto', 'native', 'none']", values["models.tools"]))
+    given = cast("tuple[str, ...]", values["models.upstreams"])
+    read = read_upstreams(given, origin=origins["models.upstreams"], common=common, embedded=embedded)
+    keyed, sources = with_keys(read, str(values["models.upstream_key"]), environ)
+    origins.update({f"models.upstream_key.{name}": variable for name, variable in sources.items()})
+    return keyed
 
 
 def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) -> tuple[object, str]:
@@ -205,7 +228,7 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
         origin, value = row.flag, given
     elif environ.get(row.variable, "") != "":
         origin, raw = row.variable, environ[row.variable]
-        value = raw.split(row.separator) if row.separator else raw
+        value = raw.split(row.separator.strip() or None) if row.separator else raw
         if row.inverted:
             value = raw != "0"
     else:
@@ -234,7 +257,7 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
 
 def _has_blank(value: object) -> bool:
     parts = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else (value,)
-    return any(isinstance(part, str) and not part.strip() for part in parts)
+    return not parts or any(isinstance(part, str) and not part.strip() for part in parts)
 
 
 def _record(kind: type[Record], prefix: str, values: Mapping[str, object]) -> Record:
@@ -242,7 +265,8 @@ def _record(kind: type[Record], prefix: str, values: Mapping[str, object]) -> Re
     return kind(**{key: value for key, value in known.items() if "." not in key})
 
 
-def _unknown(environ: Mapping[str, str]) -> dict[str, str]:
+def _unknown(environ: Mapping[str, str], upstreams: Sequence[Upstream]) -> dict[str, str]:
     known = {row.variable for row in TABLE if row.variable} | _OTHER_VARIABLES
+    known |= {variable_of(options.name) for options in upstreams if isinstance(options, UpstreamOptions)}
     strange = [name for name in environ if name.startswith("SATCHEL_") and name not in known]
     return {name: next(iter(near_names(name, sorted(known))), "") for name in sorted(strange)}

@@ -26,7 +26,7 @@ class Router:
     """A ``ModelClient`` over ``upstreams``, by name and in order.
 
     ``name/model`` is a model of the named one. Any other name belongs to the first that lists it; that one lists it as
-    it is, later ones as ``name/model``. No name is the first one's own choice. With a single one every name is its.
+    it is, later ones as ``name/model``. No name is the first one's own choice.
     """
 
     def __init__(self, upstreams: Mapping[str, ModelClient]) -> None:
@@ -87,12 +87,11 @@ class Router:
 
     async def _resolve(self, model: str, caller: Caller) -> tuple[ModelClient, str]:
         """The client that has the model, and what it calls it."""
-        first = next(iter(self._upstreams.values()))
         name, slash, rest = model.partition("/")
         if slash and rest and name in self._upstreams:
             return self._upstreams[name], rest
-        if not model or len(self._upstreams) == 1:
-            return first, model
+        if not model:
+            return next(iter(self._upstreams.values())), model
         holder = self._holder(model)
         if holder is None and self._is_stale():
             await self.models(caller)

@@ -21,7 +21,7 @@ async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime, None]:
         source=source,
         hosts=skill_hosts,
         limits=settings.loop,
-        default_model=settings.model if settings.upstream else "",
+        default_model=settings.model if settings.upstreams else "",
         discovery=settings.skills.discovery,
     )
     try:
