@@ -62,7 +62,7 @@ def doctor(
 ) -> int:
     """Say what this machine has, what is missing and how to get it. Exits 1 when something is wrong."""
     settings = settings_from(skills, options)
-    models, probed = asyncio.run(_models(settings, with_probe=probe))
+    models, probed = _models(settings, with_probe=probe)
     findings = [
         Finding(
             what="satchel", status="ok", detail=f"{__version__} on Python {platform.python_version()}, {sys.platform}"
@@ -118,7 +118,7 @@ def _skills(settings: Settings) -> Finding:
     return Finding(what="skills", status="ok", detail=detail)
 
 
-async def _models(settings: Settings, *, with_probe: bool) -> tuple[list[Finding], list[Probed]]:
+def _models(settings: Settings, *, with_probe: bool) -> tuple[list[Finding], list[Probed]]:
     """What can be said of each model server, and what its model answered when it was probed."""
     findings: list[Finding] = []
     probed: list[Probed] = []
@@ -129,7 +129,7 @@ async def _models(settings: Settings, *, with_probe: bool) -> tuple[list[Finding
                 detail = "the embedded model is led by a grammar: there is nothing to probe"
                 findings.append(Finding(what="probe", status="ok", detail=detail))
             continue
-        finding, rows = await _upstream(settings, options, with_probe=with_probe)
+        finding, rows = asyncio.run(_upstream(settings, options, with_probe=with_probe))
         findings.append(finding)
         probed.extend(rows)
     return findings, probed

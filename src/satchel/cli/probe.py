@@ -1,4 +1,4 @@
-"""Asks a live model what it can carry, and compares that with what is known of its family. Four or five short requests."""
+"""Asks a live model what it can carry, in a few short requests, and compares that with what is known of its family."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import ModelDone
-from satchel.chat.messages import Message, Text, ToolOutput, ToolUse, message
+from satchel.chat.messages import Message, Reasoning, ToolOutput, ToolUse, message
 from satchel.chat.request import ChatRequest, ToolPolicy, ToolSpec
 from satchel.errors import UpstreamError
 from satchel.ports.models import ModelClient
@@ -65,12 +65,12 @@ async def _tools(client: ModelClient, model: str) -> tuple[str, ModelDone | None
     asked = message("user", 'Call the tool note_word with the word "marble". Say nothing else.')
     request = ChatRequest(model=model, messages=(asked,), tools=(_WRITE_DOWN,), max_tokens=_MAX_TOKENS)
     forced = replace(request, tool_choice=ToolPolicy(mode="named", name=_WRITE_DOWN.name))
+    done: ModelDone | None = None
     for attempt in (forced, request):
-        done = await _ask(client, attempt)
-        if done is not None:
-            names = [use.name for use in done.message.tool_uses]
-            return ("native" if _NOTE.name in names else "none"), done
-    return "none", None
+        done = await _ask(client, attempt) or done
+        if done is not None and _WRITE_DOWN.name in [use.name for use in done.message.tool_uses]:
+            return "native", done
+    return "none", done
 
 
 async def _tool_role(client: ModelClient, model: str) -> tuple[str, ModelDone | None]:
@@ -142,13 +142,8 @@ def _usage(done: Sequence[ModelDone]) -> Probed:
 
 
 def _seen_reasoning(declared: ModelCapabilities, done: Sequence[ModelDone]) -> Probed:
-    parts = [part for item in done for part in item.message.parts if not isinstance(part, (Text, ToolUse))]
-    seen = "none"
-    for part in parts:
-        if getattr(part, "opaque", None):
-            seen = "opaque"
-        elif getattr(part, "text", "") and seen == "none":
-            seen = "text"
+    parts = [part for item in done for part in item.message.parts if isinstance(part, Reasoning)]
+    seen = "opaque" if any(part.opaque for part in parts) else "text" if any(part.text for part in parts) else "none"
     return Probed(
         upstream="", model="", capability="reasoning", declared=declared.reasoning_replay, observed=seen, verdict="open"
     )

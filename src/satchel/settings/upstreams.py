@@ -90,9 +90,8 @@ def _read(
     if kind in _KINDS:
         rest = address
     elif kind not in {"http", "https"}:
-        meant = (
-            "".join(f"did you mean {near}:? " for near in near_names(kind, [*_KINDS, _EMBEDDED], 1)) if colon else ""
-        )
+        near = near_names(kind, [*_KINDS, _EMBEDDED], 1) if colon else ()
+        meant = "".join(f"did you mean {known}:? " for known in near)
         kinds = ", ".join(f"{known}:" for known in (*_KINDS, _EMBEDDED))
         raise _unusable(origin, f"{meant}it must begin with http:// or https://, or with one of {kinds}", _HINT)
     if not rest.startswith(("http://", "https://")):

@@ -1,9 +1,11 @@
-"""A real loopback server that answers OpenAI Chat Completions by a script, for tests of whoever speaks to one."""
+"""A real loopback server that answers by a script, for tests of whoever speaks to one.
+
+It speaks OpenAI Chat Completions and, on their own paths, OpenAI Responses, Ollama and Anthropic Messages.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -12,6 +14,7 @@ from typing import Literal, Self, cast
 from aiohttp import web
 
 from satchel.chat.messages import Json
+from satchel.testing.scripted_formats import FORMS, Form
 
 Fault = Literal["", "cut", "end", "garbage", "stall"]
 
@@ -29,8 +32,10 @@ class ScriptedCall:
 class ScriptedTurn:
     """One answer.
 
-    ``text`` and ``reasoning`` are pieces, one chunk each. ``finish`` None is decided by the calls, "" leaves it out.
-    ``chunks``, when given, are sent instead of everything else. ``delay_s`` is waited before every chunk.
+    ``text`` and ``reasoning`` are pieces, one chunk each; ``sealed`` is what goes with the reasoning to be sent back
+    unread. ``finish`` is the format's own word: None is decided by the calls, "" leaves the end of the stream out.
+    ``usage`` is in the format's own words. ``chunks``, when given, are sent instead of everything else. ``delay_s`` is
+    waited before every chunk.
 
     With a ``status`` other than 200 the answer is ``body`` with ``headers``. ``plain`` answers with one JSON object
     instead of a stream. ``fault`` strikes when all pieces are out and before the finish reason: "cut" drops the
@@ -40,6 +45,7 @@ class ScriptedTurn:
 
     text: tuple[str, ...] = ()
     reasoning: tuple[str, ...] = ()
+    sealed: str = ""
     calls: tuple[ScriptedCall, ...] = ()
     finish: str | None = None
     usage: Mapping[str, Json] | None = None
@@ -81,28 +87,42 @@ Script = Sequence[ScriptedTurn | Callable[[dict[str, Json]], ScriptedTurn]]
 class ScriptedOpenAI:
     """``async with ScriptedOpenAI([...]) as server``: each request gets the next turn; after the last it gets a 500.
 
-    ``url`` is the base address with ``/v1``; ``requests`` are the chat requests in the order they came.
+    ``url`` is the base address with ``/v1``, ``root`` the one without; ``requests`` are the chat requests in the order
+    they came. ``shows`` is what ``/api/show`` says of a model.
     """
 
-    def __init__(self, script: Script = (), *, models: Sequence[Mapping[str, Json]] = ({"id": "scripted"},)) -> None:
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        models: Sequence[Mapping[str, Json]] = ({"id": "scripted"},),
+        shows: Mapping[str, Mapping[str, Json]] | None = None,
+    ) -> None:
         self._script: Iterator[ScriptedTurn | Callable[[dict[str, Json]], ScriptedTurn]] = iter(script)
         self._models = models
+        self._shows = shows or {}
         self._runner: web.AppRunner | None = None
         self._is_closing = False
         self._came = asyncio.Condition()
         self.requests: list[SeenRequest] = []
+        self.listings: list[SeenRequest] = []
         self.url = ""
+        self.root = ""
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_get("/v1/models", self._list)
-        app.router.add_post("/v1/chat/completions", self._answer)
+        app.router.add_get("/api/tags", self._list)
+        app.router.add_post("/api/show", self._show)
+        for path in FORMS:
+            app.router.add_post(path, self._answer)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         host, port = cast("tuple[str, int]", self._runner.addresses[0][:2])
-        self.url = f"http://{host}:{port}/v1"
+        self.root = f"http://{host}:{port}"
+        self.url = f"{self.root}/v1"
         return self
 
     async def __aexit__(
@@ -119,8 +139,26 @@ class ScriptedOpenAI:
         return self.requests[number - 1]
 
     async def _list(self, request: web.Request) -> web.Response:
-        del request
-        return web.json_response({"object": "list", "data": [dict(model) for model in self._models]})
+        """All models at once, or in pages where a page's size is asked for."""
+        self.listings.append(SeenRequest(path=request.path_qs, headers=dict(request.headers), body={}))
+        if request.path == "/api/tags":
+            return web.json_response({"models": [_entry(model) for model in self._models]})
+        listed = [dict(model) for model in self._models]
+        if "limit" not in request.query:
+            return web.json_response({"object": "list", "data": listed})
+        ids = [model["id"] for model in listed]
+        start = ids.index(request.query["after_id"]) + 1 if "after_id" in request.query else 0
+        page = listed[start : start + 2]
+        has_more = start + len(page) < len(listed)
+        return web.json_response({"data": page, "has_more": has_more, "last_id": page[-1]["id"] if page else None})
+
+    async def _show(self, request: web.Request) -> web.Response:
+        body = cast("dict[str, Json]", await request.json())
+        self.listings.append(SeenRequest(path=request.path, headers=dict(request.headers), body=body))
+        found = self._shows.get(str(body.get("model")))
+        if found is None:
+            return web.json_response({"error": f"model '{body.get('model')}' not found"}, status=404)
+        return web.json_response(dict(found))
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = cast("dict[str, Json]", await request.json())
@@ -142,34 +180,36 @@ class ScriptedOpenAI:
     async def _play(self, turn: ScriptedTurn, request: web.Request, seen: SeenRequest) -> web.StreamResponse:
         if turn.status != web.HTTPOk.status_code:
             return web.json_response(turn.body, status=turn.status, headers=turn.headers)
+        form = FORMS[request.path]
         if turn.plain:
             await asyncio.sleep(turn.delay_s)
-            return web.json_response(_whole(turn))
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **turn.headers})
+            return web.json_response(form.whole(turn))
+        response = web.StreamResponse(headers={"Content-Type": form.media_type, **turn.headers})
         await response.prepare(request)
-        for chunk in _pieces(turn):
-            await _send(response, chunk, turn, seen)
+        for chunk in form.pieces(turn) if turn.chunks is None else turn.chunks:
+            await _send(response, form, chunk, turn, seen)
         if turn.fault == "cut":
             _drop(request)
             return response
         if turn.fault == "garbage":
-            await response.write(b"data: {not json\n\n")
+            await response.write(b"{not json\n" if form.is_lines else b"data: {not json\n\n")
         if turn.fault == "stall":
             await asyncio.Event().wait()
         if turn.fault == "":
-            for chunk in _ending(turn):
-                await _send(response, chunk, turn, seen)
+            for chunk in form.ending(turn) if turn.chunks is None else ():
+                await _send(response, form, chunk, turn, seen)
             if turn.finish != "":
-                await response.write(b"data: [DONE]\n\n")
+                await response.write(form.end)
         await response.write_eof()
         return response
 
 
-async def _send(response: web.StreamResponse, chunk: Mapping[str, Json], turn: ScriptedTurn, seen: SeenRequest) -> None:
+async def _send(
+    response: web.StreamResponse, form: Form, chunk: Mapping[str, Json], turn: ScriptedTurn, seen: SeenRequest
+) -> None:
     if turn.delay_s:
         await asyncio.sleep(turn.delay_s)
-    text = json.dumps(chunk, ensure_ascii=False, separators=(",", ":"))
-    await response.write(f"data: {text}\n\n".encode())
+    await response.write(form.frame(chunk))
     seen.chunks_sent += 1
 
 
@@ -178,65 +218,5 @@ def _drop(request: web.Request) -> None:
         request.transport.close()
 
 
-def _chunk(delta: dict[str, Json], finish: str | None = None) -> dict[str, Json]:
-    choice: Json = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {
-        "id": "chatcmpl-scripted",
-        "object": "chat.completion.chunk",
-        "created": 0,
-        "model": "scripted",
-        "choices": [choice],
-    }
-
-
-def _pieces(turn: ScriptedTurn) -> Iterator[Mapping[str, Json]]:
-    if turn.chunks is not None:
-        yield from turn.chunks
-        return
-    yield _chunk({"role": "assistant", "content": ""})
-    for piece in turn.reasoning:
-        yield _chunk({"reasoning_content": piece})
-    for piece in turn.text:
-        yield _chunk({"content": piece})
-    for index, call in enumerate(turn.calls):
-        for number, fragment in enumerate(call.fragments or ("",)):
-            entry: dict[str, Json] = {"index": index, "function": {"arguments": fragment}}
-            if number == 0:
-                entry |= {"type": "function", "function": {"name": call.name, "arguments": fragment}}
-                entry |= {"id": call.call_id} if call.call_id else {}
-            yield _chunk({"tool_calls": [entry]})
-
-
-def _finish(turn: ScriptedTurn) -> str:
-    return turn.finish or ("tool_calls" if turn.calls else "stop")
-
-
-def _ending(turn: ScriptedTurn) -> Iterator[Mapping[str, Json]]:
-    if turn.chunks is None and turn.finish != "":
-        yield _chunk({}, _finish(turn))
-    if turn.usage is not None:
-        yield {**_chunk({}), "choices": [], "usage": dict(turn.usage)}
-
-
-def _whole(turn: ScriptedTurn) -> Json:
-    message: dict[str, Json] = {"role": "assistant", "content": "".join(turn.text) or None}
-    if turn.reasoning:
-        message["reasoning_content"] = "".join(turn.reasoning)
-    calls: list[Json] = [
-        {
-            "id": call.call_id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": "".join(call.fragments)},
-        }
-        for call in turn.calls
-    ]
-    if calls:
-        message["tool_calls"] = calls
-    return {
-        "id": "chatcmpl-scripted",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "scripted",
-        "choices": [{"index": 0, "message": message, "finish_reason": _finish(turn)}],
-        "usage": dict(turn.usage) if turn.usage is not None else None,
-    }
+def _entry(model: Mapping[str, Json]) -> Json:
+    return {"name": model.get("id"), "model": model.get("id")}
