@@ -43,7 +43,7 @@ class Family:
 
 FAMILIES: tuple[Family, ...] = (
     # Families whose usual template or parser lacks a half.
-    Family(id="mistral3", names=r"mistral[-_.]?3(?![0-9]|[-_.0-9]*b\b)", declared=False, parsed=False, tool_role=False),
+    Family(id="mistral3", names=r"mistral[-_.]?3(?![0-9]|b\b)", declared=False, parsed=False, tool_role=False),
     Family(
         id="hunyuan-dense",
         names=r"hunyuan[-_]?(dense|v1[-_]dense|(0\.5|1\.8|4|7)b)",
