@@ -1,4 +1,4 @@
-"""Writes docs/reference/dialects.md and docs/reference/rules.md from the tables in the code."""
+"""Writes dialects.md, rules.md and upstreams.md of docs/reference from the tables in the code."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 
+from satchel.chat.codec.anthropic import DEFAULT_MAX_TOKENS
 from satchel.skills.diagnostics import RULES
 from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import DIALECTS
+from satchel.upstream.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -158,10 +160,84 @@ def rules_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+ABOUT_UPSTREAMS = """\
+How Satchel speaks to the model servers that [`--upstream`](cli.md#model-servers) names. Every generation is streamed;
+an answer that comes in one piece all the same is read too. Requests are sent as clients made them, and with what the
+table says."""
+ABOUT_FAILURES = """\
+An answer ends when its format says so: with the finish reason or `[DONE]`, `response.completed`, `"done": true`,
+`message_stop`. A connection that ends before is the failure `upstream-cut-off`, and so is nothing at all. A refusal
+keeps its status where clients can act on it (400, 429 with `Retry-After`). Nothing is asked again after a failure,
+except once without a field that the server gave as its reason. A key never shows in a message."""
+ABOUT_FAMILIES = """\
+Offering a tool takes two halves: the server renders the declaration, and it reads the call out of the reply. Where one
+is missing, no tools are offered and skills are written into the prompt. Servers that speak OpenAI's or Anthropic's API
+do both for any model, unless a row of this table says otherwise. Ollama says itself what a model can do
+(`capabilities` of `/api/show`); where it does not, the row decides, and a model without a row gets no tools.
+`--model-tools` decides before all of that, and `satchel doctor --probe` looks. `names` is a pattern for the start of a
+model's name, without its publisher; the first row that fits holds. A diffusion model refuses a request that declares
+tools of its own."""
+
+_ADDED_CHAT = """\
+`stream_options.include_usage`, unless the server refuses it; `max_completion_tokens` in place of `max_tokens` for
+models that refuse that."""
+_ADDED_RESPONSES = """\
+`store` false unless the client says how the response is kept; then also `include: reasoning.encrypted_content`, so that
+reasoning can be sent back."""
+_ADDED_ANTHROPIC = f"""\
+`anthropic-version`, `anthropic-beta` as the client sent it, and `max_tokens` {DEFAULT_MAX_TOKENS:,} when the client set
+none. `thinking.budget_tokens` is kept below `max_tokens`, which shrinks from round to round."""
+_BEARER = "`Authorization: Bearer`"
+_SENT = (
+    ("`openai`", "`/chat/completions`, `/models`", _BEARER, _ADDED_CHAT),
+    ("`responses`", "`/responses`, `/models`", _BEARER, _ADDED_RESPONSES),
+    (
+        "`ollama`",
+        "`/api/chat`, `/api/tags`, `/api/show`",
+        _BEARER,
+        "`stream` true. No tools when none may be called, since this format has no `tool_choice`.",
+    ),
+    ("`anthropic`", "`/v1/messages`, `/v1/models`", "`x-api-key`", _ADDED_ANTHROPIC),
+)
+
+
+def upstreams_page() -> str:
+    """docs/reference/upstreams.md."""
+    rows = (
+        [
+            f"`{row.id}`",
+            "`" + row.names.replace("|", "\\|") + "`",
+            row.tools,
+            cell(row.tool_role),
+            row.reasoning_replay,
+            cell(row.diffusion),
+        ]
+        for row in FAMILIES
+    )
+    parts = [
+        "# Model servers",
+        _NOTE,
+        ABOUT_UPSTREAMS,
+        table(
+            ["kind", "paths", "key", "what is added"], ([field.replace("\n", " ") for field in row] for row in _SENT)
+        ),
+        "## Failures",
+        ABOUT_FAILURES,
+        "## Model families",
+        ABOUT_FAMILIES,
+        table(["family", "names", "tools", "tool role", "reasoning goes back as", "diffusion"], rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Every page by its path."""
     reference = ROOT / "docs" / "reference"
-    return {reference / "dialects.md": dialects_page(), reference / "rules.md": rules_page()}
+    return {
+        reference / "dialects.md": dialects_page(),
+        reference / "rules.md": rules_page(),
+        reference / "upstreams.md": upstreams_page(),
+    }
 
 
 def fields_shown() -> list[str]:

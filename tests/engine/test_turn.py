@@ -360,3 +360,15 @@ async def test_guided_models_get_choices_instead_of_a_block(skills: Path) -> Non
     assert choices(model.requests[0]) == [("pdf", "SKILL.md"), ("xlsx", "SKILL.md")]
     assert ("pdf", "references/forms.md") in choices(model.requests[1])
     assert ("pdf", "SKILL.md") not in choices(model.requests[1])
+
+
+@pytest.mark.parametrize("discovery", [True, False])
+async def test_a_model_that_cannot_wait_for_a_result_refuses_tools_of_the_client(skills: Path, discovery: bool):
+    row = ModelCapabilities(tools="none", tool_role=False, client_tools=False)
+    model = ScriptedModel([Reply(text=("ok",))], capabilities=row)
+    with pytest.raises(RequestError) as caught:
+        await collect(runtime_over(model, skills), ask(tools=("theirs",), discovery=discovery))
+    assert (caught.value.code, caught.value.data["field"]) == ("invalid-request", "tools")
+    assert model.requests == []
+    await collect(runtime_over(model, skills), ask(skills=("pdf",), discovery=discovery))
+    assert "OKAPI" in model.requests[0].messages[0].text

@@ -80,12 +80,12 @@ FAMILIES: tuple[Family, ...] = (
     Family(id="llama", names=r"llama[-_]?(3\.[1-3]|4)"),
     Family(
         id="mistral",
-        names=r"(mistral|ministral|magistral|devstral|codestral|pixtral)[-_](large|medium|small|nemo|latest|[0-9])",
+        names=r"(mistral|ministral|magistral|devstral|codestral|pixtral)[-_]?(large|medium|small|nemo|latest|[0-9])",
     ),
     Family(id="kimi", names=r"kimi|moonshot"),
     Family(id="glm", names=r"(chat)?glm[-_]?4"),
     Family(id="minimax", names=r"minimax"),
-    Family(id="command", names=r"command[-_](a|r)"),
+    Family(id="command", names=r"command-[ar]"),
     Family(id="granite", names=r"granite[-_]?[34]"),
 )
 """The first row that fits a name holds."""
