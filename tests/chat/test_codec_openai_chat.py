@@ -399,5 +399,5 @@ def test_tokens_written_to_the_cache_are_told():
     usage = Usage(prompt_tokens=9, completion_tokens=1, cached_tokens=2, cache_write_tokens=3)
     raw = openai_chat.encode_usage(usage)
     assert raw["prompt_tokens_details"] == {"cached_tokens": 2, "cache_write_tokens": 3}
-    body = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": raw}
+    body: dict[str, Any] = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": raw}
     assert openai_chat.decode_answer(body).usage == usage

@@ -413,3 +413,39 @@ def test_what_came_beside_the_text_and_which_item_reasoning_belongs_to_are_told(
         ModelText(text="I", extra={"openai-responses": {"logprobs": logprobs}}),
         ModelText(text="", extra={"openai-responses": {"annotations": [source]}}),
     ]
+
+
+def test_events_without_an_index_are_told_apart_by_their_item():
+    def added(item: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "response.output_item.added", "item": item}
+
+    def done(item: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "response.output_item.done", "item": item}
+
+    text = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "ab"}]}
+    call = {"type": "function_call", "call_id": "fc_a", "name": "f", "arguments": '{"x": 1}'}
+    decoder = openai_responses.StreamDecoder()
+    events = [
+        event
+        for item in (
+            added({**text, "content": []}),
+            {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "a"},
+            {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "b"},
+            done(text),
+            added({**call, "arguments": ""}),
+            {"type": "response.function_call_arguments.delta", "item_id": "fc_a", "delta": '{"x": 1}'},
+            done(call),
+            {"type": "response.completed", "response": {"status": "completed", "output": [text, call]}},
+        )
+        for event in decoder.feed(item)
+    ]
+    assert events == [
+        ModelText(text="a"),
+        ModelText(text="b"),
+        ModelCall(index=0, call_id="fc_a", name="f"),
+        ModelCall(index=0, call_id="fc_a", name="f", arguments='{"x": 1}'),
+    ]
+    message = decoder.finish().message
+    assert (message.text, [use.arguments for use in message.tool_uses]) == ("ab", ['{"x": 1}'])
+    with pytest.raises(UpstreamError):
+        openai_responses.StreamDecoder().feed({"type": "response.output_text.delta", "item_id": "x", "delta": "a"})

@@ -6,6 +6,7 @@ Everything that a server sends is bounded: an answer here, an error body, a mess
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ MAX_ERROR_BYTES = 64 * 1024
 
 _ACCEPTED = "text/event-stream, application/x-ndjson, application/json"
 _PIECE_BYTES = 16 * 1024
+_LARGE = 512 * 1024
 _KEEP_ALIVE_S = 3.0  # shorter than what servers allow, so that few requests meet a connection about to close
 
 
@@ -75,6 +77,11 @@ async def _note_reuse(session: aiohttp.ClientSession, context: SimpleNamespace, 
     del session, params
     if context.trace_request_ctx is not None:
         context.trace_request_ctx["is_reused"] = True
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """A large body goes out in pieces, between which others get their turn."""
+    return io.BytesIO(body) if body is not None and len(body) > _LARGE else body
 
 
 class Endpoint:
@@ -132,14 +139,14 @@ class Endpoint:
         seen: dict[str, bool] = {}
         try:
             return await self._open().request(
-                method, url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=seen
+                method, url, data=_payload(body), headers=headers, allow_redirects=False, trace_request_ctx=seen
             )
-        except (aiohttp.ServerDisconnectedError, ConnectionResetError):
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionResetError):
             if not seen.get("is_reused"):
                 raise
-        # The server had given up a connection that lay idle, just as the request went out on it: none of it was taken.
+        # The server had given up a connection that lay idle, just as the request went out on it: it was not taken.
         fresh = {**headers, "Connection": "close"}
-        return await self._open().request(method, url, data=body, headers=fresh, allow_redirects=False)
+        return await self._open().request(method, url, data=_payload(body), headers=fresh, allow_redirects=False)
 
     async def pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         """The body as it comes, read only when asked for. Raises ``UpstreamError``, also beyond the bound."""

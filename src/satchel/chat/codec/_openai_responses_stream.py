@@ -21,13 +21,16 @@ _REASONING = {
 class StreamDecoder:
     """Feed it the data of each event in order, then ask for the end.
 
-    The message is built from the finished items; deltas only pass through.
+    The message is built from the finished items; deltas only pass through. Events without an ``output_index``, as some
+    servers send them, are told apart by the item's id.
     """
 
     def __init__(self, *, new_id: Callable[[], str] = fresh_call_id) -> None:
         self._slots = CallSlots(new_id)
         self._calls: dict[int, Slot] = {}
         self._items: dict[int, Json] = {}
+        self._places: dict[str, int] = {}
+        self._last_place = -1
         self._mender = TextMender()
         self._texts: dict[int, list[str]] = {}
         self._reasoning_mender = TextMender()
@@ -52,20 +55,23 @@ class StreamDecoder:
             return self._catch_up(node.get("response").get("output"))
         if kind == "response.output_text.delta":
             piece = self._mender.feed(node.get("delta").text())
-            self._texts.setdefault(_place(node), []).append(piece)
+            self._texts.setdefault(self._place(node), []).append(piece)
             beside: Object = {"logprobs": event["logprobs"]} if event.get("logprobs") else {}
             return [ModelText(text=piece, extra=extras(FORMAT, beside))] if piece else []
         if kind == "response.output_text.annotation.added":
             return [ModelText(text="", extra=extras(FORMAT, {"annotations": [event.get("annotation")]}))]
         if isinstance(kind, str) and kind in _REASONING:
             return self._reason(node, _REASONING[kind])
-        if kind == "response.output_item.added" and node.get("item").get("type").value == "function_call":
+        if kind == "response.output_item.added":
             item = node.get("item")
+            place = self._place(node)
+            if item.get("type").value != "function_call":
+                return []
             slot = self._slots.open(call_id=item.get("call_id").optional_text(), name=item.get("name").filled_text())
-            self._calls[_place(node)] = slot
+            self._calls[place] = slot
             return list(self._slots.add(slot, item.get("arguments").value or ""))
         if kind == "response.function_call_arguments.delta":
-            slot = self._calls.get(_place(node))
+            slot = self._calls.get(self._place(node))
             return [] if slot is None else list(self._slots.add(slot, node.get("delta").text()))
         if kind == "response.output_item.done":
             return self._item_done(node)
@@ -91,8 +97,24 @@ class StreamDecoder:
             extra=extras(FORMAT, rest(self._response, "id", "object", "created_at", "model", "output")),
         )
 
+    def _place(self, node: Node) -> int:
+        """Which item an event is about, counted from 0."""
+        item = node.get("item").value
+        names = [node.get("item_id").value, *([item.get("id"), item.get("call_id")] if isinstance(item, dict) else [])]
+        known = next((self._places[name] for name in names if isinstance(name, str) and name in self._places), None)
+        place = node.get("output_index").optional_integer()
+        if place is None:
+            place = known
+        if place is None and isinstance(item, dict):
+            place = self._last_place + 1
+        if place is None:
+            raise node.get("output_index").bad("a whole number")
+        self._places |= {name: place for name in names if isinstance(name, str)}
+        self._last_place = max(self._last_place, place)
+        return place
+
     def _reason(self, node: Node, counter: str) -> list[ModelEvent]:
-        at = (_place(node), node.get(counter).optional_integer() or 0)
+        at = (self._place(node), node.get(counter).optional_integer() or 0)
         is_further = self._reasoning_at is not None and self._reasoning_at != at
         self._reasoning_at = at
         self._reasoned.add(at[0])
@@ -112,7 +134,7 @@ class StreamDecoder:
         return events
 
     def _item_done(self, node: Node) -> list[ModelEvent]:
-        place = _place(node)
+        place = self._place(node)
         item = dict(node.get("item").object())
         self._items[place] = item
         if item.get("type") == "reasoning":
@@ -137,13 +159,6 @@ class StreamDecoder:
         events = self._slots.add(slot, arguments.removeprefix(slot.arguments) if slot.arguments else arguments)
         item["arguments"] = slot.arguments
         return events
-
-
-def _place(node: Node) -> int:
-    place = node.get("output_index").optional_integer()
-    if place is None:
-        raise node.get("output_index").bad("a whole number")
-    return place
 
 
 def read_ending(response: Mapping[str, Json]) -> str:
