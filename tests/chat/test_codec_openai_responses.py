@@ -422,8 +422,10 @@ def test_events_without_an_index_are_told_apart_by_their_item():
     def done(item: dict[str, Any]) -> dict[str, Any]:
         return {"type": "response.output_item.done", "item": item}
 
-    text = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "ab"}]}
-    call = {"type": "function_call", "call_id": "fc_a", "name": "f", "arguments": '{"x": 1}'}
+    part = {"type": "output_text", "text": "ab"}
+    text: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+    call: dict[str, Any] = {"type": "function_call", "call_id": "fc_a", "name": "f", "arguments": '{"x": 1}'}
+    over: dict[str, Any] = {"type": "response.completed", "response": {"status": "completed", "output": [text, call]}}
     decoder = openai_responses.StreamDecoder()
     events = [
         event
@@ -435,7 +437,7 @@ def test_events_without_an_index_are_told_apart_by_their_item():
             added({**call, "arguments": ""}),
             {"type": "response.function_call_arguments.delta", "item_id": "fc_a", "delta": '{"x": 1}'},
             done(call),
-            {"type": "response.completed", "response": {"status": "completed", "output": [text, call]}},
+            over,
         )
         for event in decoder.feed(item)
     ]

@@ -70,6 +70,16 @@ async def test_a_name_is_looked_for_without_a_listing_before():
         assert [len(server.listings) for server in (a, b)] == [1, 1]
 
 
+async def test_a_name_without_a_tag_is_the_latest():
+    async with (
+        ScriptedOpenAI([], models=models("other")) as a,
+        ScriptedOpenAI([says("x")], models=models("qwen3:latest")) as b,
+        routing(a=OpenAIChatClient(UpstreamOptions(url=a.url)), b=OllamaClient(UpstreamOptions(url=b.root))) as router,
+    ):
+        await collect(router, asking("qwen3"))
+        assert b.requests[0].body["model"] == "qwen3"
+
+
 async def test_a_name_that_nobody_lists_is_refused_with_what_was_meant():
     async with (
         ScriptedOpenAI([], models=models("qwen3-8b")) as a,

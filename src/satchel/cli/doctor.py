@@ -174,12 +174,14 @@ def _failed(what: str, detail: str, hint: str = "") -> Finding:
 
 
 def _print_probed(rows: Sequence[Probed]) -> None:
-    form = "{:<12} {:<24} {:<10} {:<9} {:<9} {}"
-    if rows:
-        sys.stdout.write(form.format("upstream", "model", "", "declared", "observed", "") + "\n")
+    form = "{:<8} {:<10} {:<9} {:<9} {}"
+    asked: tuple[str, str] | None = None
     for row in rows:
-        fields = (row.upstream, row.model, row.capability, row.declared, row.observed, row.verdict)
-        sys.stdout.write(form.format(*(line(field) for field in fields)).rstrip() + "\n")
+        if asked != (row.upstream, row.model):
+            asked = (row.upstream, row.model)
+            sys.stdout.write(f"\n{line(f'{row.model} of {row.upstream}')}\n")
+            sys.stdout.write(form.format("", "", "declared", "observed", "").rstrip() + "\n")
+        sys.stdout.write(form.format("", row.capability, row.declared, row.observed, row.verdict) + "\n")
         if row.note:
             sys.stdout.write(f"{'':<19} {row.note}\n")
 

@@ -158,8 +158,8 @@ _NOTES = {
     ("tools", "none"): "No call came back. Is the server started with a parser for this model's calls? "
     "If it has none, --model-tools none writes skills into the prompt.",
     ("tool_role", "yes"): "Results reach it as such; --model-tools native gives it tools.",
-    ("tool_role", "no"): "The result of a tool did not reach it: its chat template may leave them out.",
+    ("tool_role", "no"): "It could not tell what a tool's result held: its chat template may leave results out.",
     ("tool_role", "refused"): "The server refuses a conversation with a tool's result.",
-    ("system", "no"): "The system message did not reach it, and skills are announced there.",
+    ("system", "no"): "It could not tell what the system message held, and skills are announced there.",
     ("system", "refused"): "The server refuses a system message, and skills are announced there.",
 }

@@ -101,9 +101,11 @@ class Router:
         return holder, model
 
     def _holder(self, model: str) -> ModelClient | None:
-        for name, client in self._upstreams.items():
-            if any(info.id == model for info in self._listed.get(name, ())):
-                return client
+        """The first that lists the name, or that name with the tag which Ollama's names have when they show none."""
+        for wanted in (model, f"{model}:latest"):
+            for name, client in self._upstreams.items():
+                if any(info.id == wanted for info in self._listed.get(name, ())):
+                    return client
         return None
 
     def _is_stale(self) -> bool:

@@ -104,12 +104,12 @@ async def show(request: Request, gateway: CurrentGateway) -> Response:
     name = asked.model or asked.name
     if not name:
         raise refused("model", "The name of a model is required.")
-    models = gateway.runtime.models
-    offered = {info.id: info for info in await models.models(caller_of(request, gateway.options))}
+    models, caller = gateway.runtime.models, caller_of(request, gateway.options)
+    offered = {info.id: info for info in await models.models(caller)}
     info = offered.get(name) or offered.get(f"{name}:latest") or offered.get(name.removesuffix(":latest"))
     if info is None:
         raise UpstreamError("model-not-found", f'There is no model called "{name}".', hint="GET /api/tags lists them.")
-    return json_response(shown_body(info, models.capabilities(info.id)).model_dump())
+    return json_response(shown_body(info, await models.capabilities(info.id, caller)).model_dump())
 
 
 @api.get("/version", response_model=VersionBody)
