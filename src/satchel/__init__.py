@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from satchel import errors
+    from satchel.client import SkillsChatClient, SkillsChatRequest, SkillsChatResponse
     from satchel.context.block import BlockOptions, render_block
     from satchel.context.listings import Listing, available_skills, format_skill_listing, render_section, slash_menu
+    from satchel.engine import events
     from satchel.errors import SatchelError
     from satchel.library import Library, discover, load_skill
     from satchel.library.checking import check
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill
     from satchel.skills.plain import inline
     from satchel.skills.substitute import Rendered, substitute, substitute_skill
+    from satchel.sync import run_sync
 
     __version__: str
 
@@ -35,16 +38,21 @@ __all__ = [
     "Rendered",
     "SatchelError",
     "Skill",
+    "SkillsChatClient",
+    "SkillsChatRequest",
+    "SkillsChatResponse",
     "__version__",
     "available_skills",
     "check",
     "discover",
     "errors",
+    "events",
     "format_skill_listing",
     "inline",
     "load_skill",
     "render_block",
     "render_section",
+    "run_sync",
     "slash_menu",
     "substitute",
     "substitute_skill",
@@ -62,6 +70,9 @@ _HOMES = {
     "Rendered": "satchel.skills.substitute",
     "SatchelError": "satchel.errors",
     "Skill": "satchel.skills.model",
+    "SkillsChatClient": "satchel.client",
+    "SkillsChatRequest": "satchel.client",
+    "SkillsChatResponse": "satchel.client",
     "available_skills": "satchel.context.listings",
     "check": "satchel.library.checking",
     "discover": "satchel.library",
@@ -70,10 +81,13 @@ _HOMES = {
     "load_skill": "satchel.library",
     "render_block": "satchel.context.block",
     "render_section": "satchel.context.listings",
+    "run_sync": "satchel.sync",
     "slash_menu": "satchel.context.listings",
     "substitute": "satchel.skills.substitute",
     "substitute_skill": "satchel.skills.substitute",
 }
+
+_MODULES = {"errors": "satchel.errors", "events": "satchel.engine.events"}
 
 
 def __getattr__(name: str) -> object:
@@ -81,8 +95,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         value: object = version("satchel")
-    elif name == "errors":
-        value = import_module("satchel.errors")
+    elif name in _MODULES:
+        value = import_module(_MODULES[name])
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     else:

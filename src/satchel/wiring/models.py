@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from satchel.errors import SetupError
 from satchel.ports.models import EmbeddedOptions, ModelClient, UpstreamOptions
 from satchel.settings import Settings
+from satchel.wiring.extras import extra_missing
 
 FetchProgress = Callable[[str, int, int], None]
 """Called with the source's name, the bytes that are there and the bytes in all."""
@@ -48,12 +49,12 @@ def open_upstream(options: UpstreamOptions | EmbeddedOptions) -> ModelClient:
         try:
             client = getattr(import_module(module), name)
         except ModuleNotFoundError as error:
-            raise _extra_missing("models", error) from error
+            raise extra_missing("models", error) from error
         return client(options)
     try:
         from satchel.upstream.embedded.guided import EmbeddedClient
     except ModuleNotFoundError as error:
-        raise _extra_missing("embedded", error) from error
+        raise extra_missing("embedded", error) from error
     return EmbeddedClient(options, environ=os.environ)
 
 
@@ -104,14 +105,5 @@ def _weights() -> ModuleType:
     try:
         from satchel.upstream.embedded import weights
     except ModuleNotFoundError as error:
-        raise _extra_missing("embedded", error) from error
+        raise extra_missing("embedded", error) from error
     return weights
-
-
-def _extra_missing(extra: str, error: ModuleNotFoundError) -> SetupError:
-    return SetupError(
-        "extra-missing",
-        f"The package {error.name} is needed for this and is not installed.",
-        hint=f"pip install 'satchel[{extra}]'",
-        data={"extra": extra, "package": error.name or ""},
-    )

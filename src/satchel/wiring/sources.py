@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from satchel.context.budget import page_bytes
 from satchel.engine.host import ToolBox, ToolHost
@@ -12,12 +13,15 @@ from satchel.engine.runtime import HostContext
 from satchel.errors import SetupError
 from satchel.library import Library, discover
 from satchel.library.roots import default_roots, install_dir
-from satchel.settings import Settings
 from satchel.skills.dialects import DIALECTS
 from satchel.sources.directory import DirectorySource
 from satchel.tools.access import SkillAccess
 from satchel.tools.skills_list import SkillsList
 from satchel.tools.skills_read import SkillsRead
+
+if TYPE_CHECKING:
+    # Its validation is an extra of its own; hosts are made without settings too.
+    from satchel.settings import Settings
 
 
 def roots(settings: Settings) -> tuple[str, ...]:

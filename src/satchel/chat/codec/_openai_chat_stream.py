@@ -49,14 +49,18 @@ class StreamDecoder:
         if event.get("error") or event.get("object") == "error":
             raise read_failure(dict(event))
         self._note_usage(event.get("usage"))
-        for key, value in event.items():
-            if key not in _CHUNK_FIELDS and value is not None:
-                self._extra[key] = value
+        news = {
+            key: value
+            for key, value in event.items()
+            if key not in _CHUNK_FIELDS and value is not None and self._extra.get(key) != value
+        }
+        self._extra |= news
         choices = event.get("choices")
-        if choices is None:
-            return []
-        if not isinstance(choices, list):
+        if choices is not None and not isinstance(choices, list):
             raise garbled_answer("choices", "an array")
+        if not choices:
+            # A chunk about the answer and not of it: what it says is of use when it is said.
+            return [ModelText(text="", extra=extras(FORMAT, news))] if news else []
         events: list[ModelEvent] = []
         for choice in choices:
             if not isinstance(choice, dict):

@@ -38,6 +38,7 @@ __all__ = [
     "decode_answer",
     "decode_message",
     "decode_request",
+    "decode_usage",
     "encode_answer",
     "encode_message",
     "encode_request",

@@ -36,7 +36,7 @@ async def chat_completions(request: Request, gateway: CurrentGateway) -> Respons
     call = await read_body(request, gateway.options.max_body_bytes, lambda body: read_call(body, caller))
     agent = call.turn.agent
     encoder = (
-        ChunkEncoder(agent=agent, include_usage=call.include_usage)
+        ChunkEncoder(agent=agent, include_usage=call.include_usage, include_steps=call.include_steps)
         if call.is_streamed
         else CompletionEncoder(agent=agent)
     )

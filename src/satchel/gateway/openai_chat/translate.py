@@ -17,6 +17,7 @@ from satchel.engine.events import (
     ReasoningDelta,
     SkillLoaded,
     TextDelta,
+    ToolFinished,
     TurnDone,
     TurnEvent,
     TurnStarted,
@@ -26,6 +27,7 @@ from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
 from satchel.gateway.failures import vendor_error
 from satchel.gateway.fields import OURS, check_parts, read_fields, refused
+from satchel.gateway.openai_chat.steps import invocation, step
 from satchel.gateway.openai_chat.wire import ChatBody, ModelBody
 
 _ENDS_HERE = OURS | {"stream", "stream_options"}
@@ -39,6 +41,7 @@ class ChatCall:
     turn: TurnRequest
     is_streamed: bool
     include_usage: bool
+    include_steps: bool
 
 
 def read_call(body: Mapping[str, Json], caller: Caller) -> ChatCall:
@@ -48,9 +51,10 @@ def read_call(body: Mapping[str, Json], caller: Caller) -> ChatCall:
         check_parts(known.messages, field)
     if known.n is not None and known.n > 1:
         raise refused("n", "Only one choice can be made: the rounds of a skill belong to one answer.")
-    include_usage = (known.stream_options or {}).get("include_usage")
-    if not isinstance(include_usage, bool | None):
-        raise refused("stream_options.include_usage", "Input should be a valid boolean.")
+    included = {name: (known.stream_options or {}).get(name) for name in ("include_usage", "include_steps")}
+    for name, value in included.items():
+        if not isinstance(value, bool | None):
+            raise refused(f"stream_options.{name}", "Input should be a valid boolean.")
     chat = decode_request({key: value for key, value in body.items() if key not in _ENDS_HERE})
     return ChatCall(
         turn=TurnRequest(
@@ -59,7 +63,8 @@ def read_call(body: Mapping[str, Json], caller: Caller) -> ChatCall:
             continuation=known.skills_continuation or "",
         ),
         is_streamed=known.stream is True,
-        include_usage=include_usage is True,
+        include_usage=included["include_usage"] is True,
+        include_steps=included["include_steps"] is True,
     )
 
 
@@ -78,6 +83,7 @@ class _Answer:
         self._model = ""
         self._joiner = ProseJoiner()
         self._skills: list[str] = []
+        self._invocations: list[dict[str, object]] = []
 
     def _head(self, kind: str) -> dict[str, object]:
         return {"id": self._id, "object": kind, "created": self._created, "model": self._model}
@@ -85,12 +91,15 @@ class _Answer:
     def _note(self, event: TurnEvent) -> None:
         if isinstance(event, SkillLoaded) and event.ref.name not in self._skills:
             self._skills.append(event.ref.name)
+        elif isinstance(event, ToolFinished):
+            self._invocations.append(invocation(event))
         elif isinstance(event, TurnStarted) and event.agent == self._agent:
             self._model = event.model
 
     def _cost(self, done: TurnDone) -> dict[str, object]:
         rounds = [encode_usage(usage) for usage in done.usage_by_round]
-        return {"usage": encode_usage(done.usage), "satchel": {"rounds": rounds, "skills": list(self._skills)}}
+        ours = {"rounds": rounds, "skills": list(self._skills), "invocations": self._invocations}
+        return {"usage": encode_usage(done.usage), "satchel": ours}
 
 
 class ChunkEncoder(_Answer):
@@ -100,13 +109,16 @@ class ChunkEncoder(_Answer):
     media_type = "text/event-stream; charset=utf-8"
     heartbeat = b": ping\n\n"
 
-    def __init__(self, *, agent: str, include_usage: bool) -> None:
+    def __init__(self, *, agent: str, include_usage: bool, include_steps: bool) -> None:
         super().__init__(agent)
         self._include_usage = include_usage
+        self._include_steps = include_steps
         self._calls: set[int] = set()
 
     def feed(self, event: TurnEvent) -> bytes:
         self._note(event)
+        if self._include_steps and (taken := step(event)):
+            return _event({**self._head("chat.completion.chunk"), "choices": [], "satchel": {"step": taken}})
         if event.agent != self._agent:
             return b""
         match event:

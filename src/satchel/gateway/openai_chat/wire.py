@@ -19,7 +19,11 @@ class ChatBody(SkillFields):
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MAX_MESSAGES)
     tools: list[dict[str, Any]] | None = Field(default=None, max_length=MAX_TOOLS)
     stream: bool | None = None
-    stream_options: dict[str, Any] | None = Field(default=None, description='Of these, "include_usage" is read.')
+    stream_options: dict[str, Any] | None = Field(
+        default=None,
+        description='Of these, "include_usage" is read, and "include_steps": chunks without choices then say under '
+        '"satchel.step" which skills are loaded, which lookups begin and end, and which round is over.',
+    )
     n: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
@@ -47,11 +51,25 @@ class UsageBody(BaseModel):
     completion_tokens_details: CompletionDetails | None = None
 
 
+class InvocationBody(BaseModel):
+    """A tool call that was answered here: in which generation, by which agent, and how it went."""
+
+    round: int
+    agent: str
+    call_id: str
+    tool: str
+    skill: str
+    path: str
+    ok: bool
+    code: str
+
+
 class SatchelBody(BaseModel):
-    """Our extension: the usage of each generation, and the skills that the model was given or read."""
+    """Our extension: the usage of each generation, the skills that the model was given or read, and every lookup."""
 
     rounds: list[UsageBody]
     skills: list[str]
+    invocations: list[InvocationBody]
 
 
 class FunctionBody(BaseModel):
