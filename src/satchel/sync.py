@@ -53,15 +53,19 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
         tasks.append(task)
 
     def stop() -> None:
-        tasks[0].cancel()
+        if tasks:
+            tasks[0].cancel()
+        else:
+            coroutine.close()
+            ended.set()
 
-    loop.call_soon_threadsafe(start)
     try:
+        loop.call_soon_threadsafe(start)
         ended.wait()
     except BaseException:
         loop.call_soon_threadsafe(stop)
         ended.wait()
-        if not tasks[0].cancelled():
+        if tasks and not tasks[0].cancelled():
             tasks[0].exception()
         raise
     return tasks[0].result()

@@ -261,3 +261,11 @@ def test_bad_events_are_errors(event: dict[str, Any], code: str):
     with pytest.raises(UpstreamError) as caught:
         run(event)
     assert caught.value.code == code
+
+
+def test_a_chunk_about_the_answer_is_told_when_it_comes_and_once() -> None:
+    about = {"choices": [], "filters": {"safe": True}}
+    events, done = run(about, chunk({"content": "a"}, system="x"), about, chunk(finish="stop"), {"choices": []})
+    assert events == [ModelText(text="", extra={"openai-chat": {"filters": {"safe": True}}}), ModelText(text="a")]
+    assert done.message.text == "a"
+    assert done.extra["openai-chat"] == {"filters": {"safe": True}, "system": "x"}
