@@ -36,12 +36,14 @@ def _environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-async def start(*arguments: str, cwd: Path | None = None, **environment: str) -> asyncio.subprocess.Process:
-    """The running program, with its three streams as pipes."""
+async def start(
+    *arguments: str, cwd: Path | None = None, stdin: int = asyncio.subprocess.DEVNULL, **environment: str
+) -> asyncio.subprocess.Process:
+    """The running program, with its two outputs as pipes."""
     return await asyncio.create_subprocess_exec(
         PROGRAM,
         *arguments,
-        stdin=asyncio.subprocess.PIPE,
+        stdin=stdin,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
@@ -51,7 +53,7 @@ async def start(*arguments: str, cwd: Path | None = None, **environment: str) ->
 
 async def satchel(*arguments: str, given: str = "", cwd: Path | None = None, **environment: str) -> Ended:
     """Runs the program to its end."""
-    process = await start(*arguments, cwd=cwd, **environment)
+    process = await start(*arguments, cwd=cwd, stdin=asyncio.subprocess.PIPE, **environment)
     async with asyncio.timeout(PATIENCE_S):
         out, err = await process.communicate(given.encode())
     assert process.returncode is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn, refuses, says
-from tests.program.program import satchel, start
+from tests.program.program import redirected, satchel, start
 from tests.support import write_skill
 
 
@@ -54,11 +54,11 @@ async def test_json_is_one_event_a_line(skills: Path) -> None:
     assert (done["finish"], done["rounds"]) == ("stop", 2)
 
 
-@pytest.mark.parametrize("source", ["stdin", "-", "file"])
+@pytest.mark.parametrize("source", ["stdin", "-", "alone", "file"])
 async def test_the_question_comes_from_where_it_is_said(skills: Path, tmp_path: Path, source: str) -> None:
     question = "Wie groß ist der Anteil?\n"
     (tmp_path / "question.txt").write_text(question, encoding="utf-8")
-    where = {"stdin": (), "-": ("--input", "-"), "file": ("--input", str(tmp_path / "question.txt"))}[source]
+    where = {"stdin": (), "-": ("--input", "-"), "alone": ("-",), "file": ("--input", str(tmp_path / "question.txt"))}[source]
     async with ScriptedOpenAI([says("6 %")]) as model:
         ended = await satchel(
             "run",
@@ -72,6 +72,34 @@ async def test_the_question_comes_from_where_it_is_said(skills: Path, tmp_path: 
     assert ended.out == "6 %\n"
     body: Any = model.requests[0].body
     assert body["messages"][-1] == {"role": "user", "content": question}
+
+
+@pytest.mark.parametrize("source", ["pipe", "--input -", "--input file", "< file"])
+async def test_what_is_piped_in_stands_below_the_question(skills: Path, tmp_path: Path, source: str) -> None:
+    notes = "Zwölf Bögen.\nNo more.\n"
+    (tmp_path / "notes.txt").write_text(notes, encoding="utf-8")
+    how = {"--input -": ("--input", "-"), "--input file": ("--input", str(tmp_path / "notes.txt"))}.get(source, ())
+    async with ScriptedOpenAI([says("ok")]) as model:
+        words = ("run", "Summarise this.", *how, "--skills-dir", str(skills), "--upstream", model.url)
+        if source == "< file":
+            ended = await redirected(f"< {tmp_path / 'notes.txt'}", *words)
+        else:
+            ended = await satchel(*words, given=notes if source in {"pipe", "--input -"} else "")
+    assert (ended.code, ended.out) == (0, "ok\n")
+    body: Any = model.requests[0].body
+    assert body["messages"][-1]["content"] == f"Summarise this.\n\n{notes}"
+
+
+async def test_a_pipe_that_stays_open_is_named_and_can_be_interrupted(skills: Path) -> None:
+    process = await start(
+        "run", "hi", "--skills-dir", str(skills), "--upstream", "http://127.0.0.1:9", stdin=asyncio.subprocess.PIPE
+    )
+    assert process.stderr is not None
+    async with asyncio.timeout(30):
+        assert b"waiting for the end of stdin" in await process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = await process.communicate()
+    assert (process.returncode, err) == (130, b"")
 
 
 async def test_selecting_without_discovery_offers_nothing_else(skills: Path) -> None:
@@ -122,7 +150,7 @@ async def test_a_failing_model_server_is_one_clear_error(skills: Path, turn: Scr
         (("run", "hi", "--skills-dir", ""), 2, "--skills-dir is empty"),
         (("run", "hi", "--skills-dir", ".", "--skills-dir", ""), 2, "--skills-dir is empty"),
         (("run", "hi", "--upstream", ""), 2, "--upstream is empty"),
-        (("run", "hi", "--input", "-"), 2, "given twice"),
+        (("run", "-"), 2, "The question is empty"),
         (("run", "--input", "nowhere.txt"), 2, "Cannot read nowhere.txt"),
         (("run", "hi", "--model", "no-such.gguf"), 1, "[weights-missing]"),
         (("runn", "hi"), 2, 'Did you mean "run"'),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from satchel.errors import SatchelError, SetupError
 from satchel.skills.oneline import one_line
@@ -74,7 +76,19 @@ def missing_package(error: ModuleNotFoundError) -> SetupError:
 
 def printable(text: str) -> str:
     """A body without control characters: a skill's words must not drive a terminal. For one field: ``line``."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or _is_harmless(char) else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _is_harmless(char: str) -> bool:
+    """Line feeds, tabs, spaces of every width, and the joiners that emoji and several scripts are made with."""
+    return char in "\n\t\u200c\u200d" or unicodedata.category(char) == "Zs"
+
+
+def has_styles(stream: TextIO) -> bool:
+    """Whether the stream shows styles: a terminal that can, of a person who wants it (NO_COLOR is unset)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def line(text: str) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import os
 import re
+import stat
 import sys
-import time
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from threading import Timer
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -13,29 +18,23 @@ from cyclopts.validators import Number
 
 from satchel.chat.messages import message
 from satchel.chat.request import ChatRequest
-from satchel.cli.console import bytes_text, line, print_line_json, printable, say
+from satchel.cli.console import print_line_json, say
 from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
-from satchel.engine.events import (
-    Notice,
-    ProseJoiner,
-    SkillLoaded,
-    TextDelta,
-    ToolFinished,
-    TurnDone,
-    TurnEvent,
-    TurnStarted,
-)
+from satchel.cli.turn_view import TurnView
+from satchel.engine.events import TurnEvent, TurnStarted
 from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.errors import SetupError
 from satchel.settings import Settings
 from satchel.wiring.models import default_model, embedded_models, ensure_weights
 from satchel.wiring.runtime import open_runtime
 
+_PATIENCE_S = 2.0
 
-async def run(
+
+def run(
     question: Annotated[
-        str | None, Parameter(help="What to ask. Without it, and without --input, stdin is read.")
+        str | None, Parameter(help="What to ask. Without it, or with -, stdin is read.", allow_leading_hyphen=True)
     ] = None,
     /,
     *,
@@ -44,7 +43,11 @@ async def run(
     ] = (),
     source: Annotated[
         str | None,
-        Parameter(name="--input", allow_leading_hyphen=True, help="Read the question from a file, or - for stdin."),
+        Parameter(
+            name="--input",
+            allow_leading_hyphen=True,
+            help="A file to read, or - for stdin: the question, or what the question is about.",
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None, Parameter(name="--max-tokens", validator=Number(gte=1), help="Bound on the tokens of the answer.")
@@ -57,9 +60,16 @@ async def run(
 
     The answer goes to stdout as it comes; which skills were offered, read and what they cost goes to stderr.
     With --json, stdout has one event a line instead.
+    What is piped in stands below the question: cat notes.md | satchel run "Summarise this."
     """
+    # Read before there is an event loop: an interrupt must end a wait for stdin.
     asked = _question(question, source)
-    settings = settings_from(skills, options)
+    return asyncio.run(_run(asked, settings_from(skills, options), skill, max_tokens, _JsonView() if json else None))
+
+
+async def _run(
+    asked: str, settings: Settings, names: tuple[str, ...], max_tokens: int | None, view: _JsonView | None
+) -> int:
     if embedded_models(settings):
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
@@ -71,33 +81,44 @@ async def run(
                 messages=(message("user", asked),),
                 max_tokens=max_tokens,
             ),
-            skills=SkillSelection(names=skill, discovery=settings.skills.discovery and settings.skills.enabled),
+            skills=SkillSelection(names=names, discovery=settings.skills.discovery and settings.skills.enabled),
         )
-        view = _JsonView() if json else _TerminalView(settings)
+        shown = view or _TerminalView(settings)
         async with runtime.turn(request) as turn:
             async for event in turn:
-                view.show(event)
+                shown.show(event)
     return 0
 
 
 def _question(question: str | None, source: str | None) -> str:
-    if question is not None and source is not None:
-        raise SetupError(
-            "setting-invalid", "The question was given twice.", hint="Give it as an argument or with --input."
-        )
-    if question is None and source is None and sys.stdin.isatty():
+    """The question, and below it what was read: from ``--input``, or from a pipe or file that stdin is."""
+    if question == "-":
+        question, source = None, source or "-"
+    if source is None and (question is None or _is_fed()):
+        source = "-"
+    if question is None and source == "-" and sys.stdin.isatty():
         raise SetupError("setting-invalid", "No question was given.", hint="satchel run 'your question'")
-    if question is None:
-        question = _read(source or "-")
-    if not question.strip():
+    read = _read(source, is_expected=question is None) if source else ""
+    asked = "\n\n".join(part for part in (question or "", read) if part.strip())
+    if not asked:
         raise SetupError("setting-invalid", "The question is empty.", hint="satchel run 'your question'")
-    return question
+    return asked
 
 
-def _read(source: str) -> str:
+def _is_fed() -> bool:
+    """Whether stdin is a pipe or a file. Terminals and devices have nothing for us, and of a socket nobody knows."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _read(source: str, *, is_expected: bool) -> str:
     try:
         if source == "-":
-            return sys.stdin.buffer.read().decode("utf-8")
+            with nullcontext() if is_expected else _patience():
+                return sys.stdin.buffer.read().decode("utf-8")
         with open(source, encoding="utf-8") as file:  # noqa: PTH123
             return file.read()
     except OSError as error:
@@ -110,6 +131,18 @@ def _read(source: str) -> str:
         ) from error
 
 
+@contextmanager
+def _patience() -> Generator[None]:
+    """Says what is waited for: whoever did not mean to pipe anything in would see nothing happen."""
+    told = Timer(_PATIENCE_S, say, ("waiting for the end of stdin, which is read too; < /dev/null leaves it out",))
+    told.daemon = True
+    told.start()
+    try:
+        yield
+    finally:
+        told.cancel()
+
+
 class _JsonView:
     """One event a line: ``{"event": "text_delta", ...}``."""
 
@@ -118,76 +151,21 @@ class _JsonView:
         print_line_json({"event": name, **dataclasses.asdict(event)})
 
 
-class _TerminalView:
-    """The answer on stdout; around it, on stderr, what a person wants to know."""
+class _TerminalView(TurnView):
+    """Says before the answer which skills the model was told of."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__()
         self._settings = settings
-        self._prose = ProseJoiner()
-        self._began = time.monotonic()
-        self._in_answer = False
-        self._ends_open = False
 
-    def show(self, event: TurnEvent) -> None:
-        match event:
-            case TurnStarted():
-                self._start(event)
-            case TextDelta():
-                self._text(self._prose.feed(event))
-            case Notice():
-                self._line("note", event.message)
-            case SkillLoaded(how="inlined"):
-                self._line(
-                    "skill", f"{event.ref.name}: its {bytes_text(event.bytes)} of instructions are in the prompt"
-                )
-            case ToolFinished():
-                self._tool(event)
-            case TurnDone():
-                self._done(event)
-            case _:
-                pass
-
-    def _line(self, label: str, text: str) -> None:
-        if self._in_answer and sys.stdout.isatty():
-            # Both streams share the screen here; stdout itself carries nothing but the answer.
-            say()
-        self._in_answer = False
-        say(f"{label:<8} {line(text)}")
-
-    def _start(self, event: TurnStarted) -> None:
+    def start(self, event: TurnStarted) -> None:
         if not self._settings.skills.enabled:
-            self._line("skills", "off")
+            self.line("skills", "off")
         elif not event.offered:
-            self._line("skills", "none found; name a directory with --skills-dir DIR")
+            self.line("skills", "none found; name a directory with --skills-dir DIR")
         else:
             listed = ", ".join(event.offered[:8])
             more = f" and {len(event.offered) - 8} more" if len(event.offered) > 8 else ""  # noqa: PLR2004
-            self._line("offered", f"{listed}{more}")
+            self.line("offered", f"{listed}{more}")
         if event.selected:
-            self._line("selected", ", ".join(event.selected))
-
-    def _tool(self, event: ToolFinished) -> None:
-        what = f"{event.name} {event.skill} {event.path}".rstrip()
-        if event.name == "skills_read" and event.skill:
-            what = f"{event.skill}/{event.path}"
-        verdict = "read" if event.ok else f"failed ({event.code})"
-        self._line(verdict, f"{what}  (round {event.round})")
-
-    def _text(self, text: str) -> None:
-        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
-        sys.stdout.flush()
-        if text:
-            self._in_answer = self._ends_open = not text.endswith("\n")
-
-    def _done(self, event: TurnDone) -> None:
-        if self._ends_open:
-            self._text("\n")
-        usage = event.usage
-        cached = f" ({usage.cached_tokens} from cache)" if usage.cached_tokens else ""
-        self._line(
-            "cost",
-            f"{usage.prompt_tokens} prompt tokens{cached}, {usage.completion_tokens} generated, "
-            f"{event.rounds} round{'' if event.rounds == 1 else 's'}, {time.monotonic() - self._began:.1f} s",
-        )
-        if event.finish == "length":
-            self._line("note", "the answer was cut: the token limit was reached")
+            self.line("selected", ", ".join(event.selected))

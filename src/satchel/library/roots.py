@@ -31,16 +31,27 @@ def default_roots(cwd: StrPath, install: StrPath) -> tuple[str, ...]:
 
 def install_dir(environ: Mapping[str, str], *, platform: str = sys.platform, home: StrPath = "") -> str:
     """Where installed skills lie: ``satchel/skills`` in the user data directory of the platform."""
+    return os.path.join(_user_dir(environ, "XDG_DATA_HOME", (".local", "share"), platform, home), "satchel", "skills")
+
+
+def state_dir(environ: Mapping[str, str], *, platform: str = sys.platform, home: StrPath = "") -> str:
+    """What a program remembers between two runs: ``satchel`` in the user state directory of the platform."""
+    return os.path.join(_user_dir(environ, "XDG_STATE_HOME", (".local", "state"), platform, home), "satchel")
+
+
+def _user_dir(
+    environ: Mapping[str, str], variable: str, elsewhere: tuple[str, str], platform: str, home: StrPath
+) -> str:
     own = os.fspath(home) or os.path.expanduser("~")
     if platform == "win32":
         base = environ.get("LOCALAPPDATA") or os.path.join(own, "AppData", "Local")
     elif platform == "darwin":
         base = os.path.join(own, "Library", "Application Support")
     else:
-        base = os.path.join(own, ".local", "share")
-    given = environ.get("XDG_DATA_HOME", "")
+        base = os.path.join(own, *elsewhere)
+    given = environ.get(variable, "")
     # A relative value is to be ignored, says the XDG specification.
-    return os.path.join(given if os.path.isabs(given) else base, "satchel", "skills")
+    return given if os.path.isabs(given) else base
 
 
 def _upwards(cwd: StrPath) -> list[str]:

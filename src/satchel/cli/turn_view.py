@@ -1,0 +1,103 @@
+"""A turn for a person: the answer on stdout; around it, on stderr, what they want to know of how it came about."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from satchel.cli.console import bytes_text, line, printable, say
+from satchel.engine.events import (
+    Notice,
+    ProseJoiner,
+    SkillLoaded,
+    TextDelta,
+    ToolFinished,
+    TurnDone,
+    TurnEvent,
+    TurnStarted,
+)
+
+
+class TurnView:
+    """Shows the events of one turn as they come."""
+
+    def __init__(self) -> None:
+        self._prose = ProseJoiner()
+        self._began = time.monotonic()
+        self._in_answer = False
+        self._ends_open = False
+
+    def show(self, event: TurnEvent) -> None:
+        """One event."""
+        match event:
+            case TurnStarted():
+                self.start(event)
+            case TextDelta():
+                self._text(self._prose.feed(event))
+            case Notice():
+                self.line("note", event.message)
+            case SkillLoaded(how="inlined"):
+                self.line("skill", f"{event.ref.name}: its {bytes_text(event.bytes)} of instructions are in the prompt")
+            case ToolFinished():
+                self._tool(event)
+            case TurnDone():
+                self._done(event)
+            case _:
+                pass
+
+    def start(self, event: TurnStarted) -> None:
+        """What is said before the answer."""
+        del event
+
+    def cost(self, text: str) -> None:
+        """What is said of the cost, after the answer."""
+        self.line("cost", text)
+
+    def line(self, label: str, text: str) -> None:
+        """One line beside the answer."""
+        self.pause()
+        say(self.dressed(f"{label:<8} {line(text)}"))
+
+    def pause(self) -> None:
+        """Leaves the answer, so that something else may be written."""
+        if self._in_answer and sys.stdout.isatty():
+            # Both streams share the screen here; stdout itself carries nothing but the answer.
+            say()
+        self._in_answer = False
+
+    def dressed(self, text: str) -> str:
+        """A line beside the answer, in its style."""
+        return text
+
+    def painted(self, text: str) -> str:
+        """The answer's text, in its style."""
+        return printable(text) if sys.stdout.isatty() else text
+
+    def end_answer(self) -> None:
+        """Ends the line that the answer is in."""
+        if self._ends_open:
+            self._text("\n")
+
+    def _tool(self, event: ToolFinished) -> None:
+        what = f"{event.name} {event.skill} {event.path}".rstrip()
+        if event.name == "skills_read" and event.skill:
+            what = f"{event.skill}/{event.path}"
+        verdict = "read" if event.ok else f"failed ({event.code})"
+        self.line(verdict, f"{what}  (round {event.round})")
+
+    def _text(self, text: str) -> None:
+        sys.stdout.write(self.painted(text))
+        sys.stdout.flush()
+        if text:
+            self._in_answer = self._ends_open = not text.endswith("\n")
+
+    def _done(self, event: TurnDone) -> None:
+        self.end_answer()
+        usage = event.usage
+        cached = f" ({usage.cached_tokens} from cache)" if usage.cached_tokens else ""
+        self.cost(
+            f"{usage.prompt_tokens} prompt tokens{cached}, {usage.completion_tokens} generated, "
+            f"{event.rounds} round{'' if event.rounds == 1 else 's'}, {time.monotonic() - self._began:.1f} s"
+        )
+        if event.finish == "length":
+            self.line("note", "the answer was cut: the token limit was reached")
