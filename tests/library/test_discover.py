@@ -8,7 +8,7 @@ import pytest
 
 from satchel.errors import SkillError
 from satchel.library import Library, discover
-from satchel.library.roots import conventional_roots, default_roots, install_dir
+from satchel.library.roots import conventional_roots, default_roots, install_dir, state_dir
 from satchel.skills.dialect import Limits
 from satchel.skills.dialects import PORTABLE
 from tests.support import write_skill
@@ -210,3 +210,10 @@ def test_where_installed_skills_lie() -> None:
     assert install_dir({"XDG_DATA_HOME": "relative"}, platform="linux", home="/h") == "/h/.local/share/satchel/skills"
     assert install_dir({}, platform="darwin", home="/h") == "/h/Library/Application Support/satchel/skills"
     assert install_dir({"LOCALAPPDATA": "/l"}, platform="win32", home="/h") == "/l/satchel/skills"
+
+
+def test_the_state_directory_is_the_platforms() -> None:
+    assert state_dir({"XDG_STATE_HOME": "/state", "XDG_DATA_HOME": "/data"}, platform="linux") == "/state/satchel"
+    assert state_dir({"XDG_STATE_HOME": "relative"}, platform="linux", home="/h") == "/h/.local/state/satchel"
+    assert state_dir({}, platform="darwin", home="/h") == "/h/Library/Application Support/satchel"
+    assert state_dir({"LOCALAPPDATA": "/l"}, platform="win32", home="/h") == "/l/satchel"

@@ -31,7 +31,7 @@ class Ended:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def _environment(**more: str) -> dict[str, str]:
+def variables(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SATCHEL_")}
     return {**kept, **more}
 
@@ -47,7 +47,7 @@ async def start(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
-        env=_environment(**environment),
+        env=variables(**environment),
     )
 
 
@@ -72,7 +72,7 @@ async def redirected(redirection: str, *arguments: str, cwd: Path | None = None,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
-        env=_environment(**environment),
+        env=variables(**environment),
     )
     async with asyncio.timeout(PATIENCE_S):
         out, err = await process.communicate()
@@ -100,7 +100,9 @@ sys.meta_path.insert(0, Hook())
 @asynccontextmanager
 async def serving(*arguments: str, **environment: str) -> AsyncGenerator[tuple[str, asyncio.subprocess.Process]]:
     """``satchel serve`` on a free port: its base URL, as it says it, and the process."""
-    process = await start("serve", "--port", "0", "--json", *arguments, cwd=None, **environment)
+    process = await start(
+        "serve", "--port", "0", "--json", *arguments, cwd=None, stdin=asyncio.subprocess.DEVNULL, **environment
+    )
     assert process.stdout is not None
     try:
         async with asyncio.timeout(PATIENCE_S):

@@ -58,7 +58,9 @@ async def test_json_is_one_event_a_line(skills: Path) -> None:
 async def test_the_question_comes_from_where_it_is_said(skills: Path, tmp_path: Path, source: str) -> None:
     question = "Wie groß ist der Anteil?\n"
     (tmp_path / "question.txt").write_text(question, encoding="utf-8")
-    where = {"stdin": (), "-": ("--input", "-"), "alone": ("-",), "file": ("--input", str(tmp_path / "question.txt"))}[source]
+    where = {"stdin": (), "-": ("--input", "-"), "alone": ("-",), "file": ("--input", str(tmp_path / "question.txt"))}[
+        source
+    ]
     async with ScriptedOpenAI([says("6 %")]) as model:
         ended = await satchel(
             "run",

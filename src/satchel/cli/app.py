@@ -31,43 +31,44 @@ app = App(
     default_parameter=cyclopts.Parameter(negative=(), show_default=False),
 )
 app.command("satchel.cli.run:run", name="run", help="Ask a model a question with your skills at hand.", sort_key=1)
-app.command("satchel.cli.serve:serve", name="serve", help="Serve skills to OpenAI clients over HTTP.", sort_key=2)
+app.command("satchel.cli.chat:chat", name="chat", help="Talk with a model at the terminal.", sort_key=2)
+app.command("satchel.cli.serve:serve", name="serve", help="Serve skills to OpenAI clients over HTTP.", sort_key=3)
 app.command(
     "satchel.cli.list:list_skills",
     name="list",
     help="List the skills that are found, and what is wrong with any.",
-    sort_key=3,
+    sort_key=4,
 )
 app.command(
-    "satchel.cli.show:show", name="show", help="Show one skill: its metadata, files and instructions.", sort_key=4
+    "satchel.cli.show:show", name="show", help="Show one skill: its metadata, files and instructions.", sort_key=5
 )
-app.command("satchel.cli.files:files", name="files", help="List the files of one skill.", sort_key=5)
-app.command("satchel.cli.read:read", name="read", help="Print a file of one skill, a page at a time.", sort_key=6)
+app.command("satchel.cli.files:files", name="files", help="List the files of one skill.", sort_key=6)
+app.command("satchel.cli.read:read", name="read", help="Print a file of one skill, a page at a time.", sort_key=7)
 app.command(
     "satchel.cli.render:render",
     name="render",
     help="Print a skill's instructions with arguments put in.",
-    sort_key=7,
+    sort_key=8,
 )
 app.command(
     "satchel.cli.block:block",
     name="block",
     help="Print the text about skills that a model would be given, and what it costs.",
-    sort_key=8,
+    sort_key=9,
 )
-app.command("satchel.cli.check:check", name="check", help="Check skill folders before you publish them.", sort_key=9)
-app.command("satchel.cli.new:new", name="new", help="Start a new skill from a small template.", sort_key=10)
+app.command("satchel.cli.check:check", name="check", help="Check skill folders before you publish them.", sort_key=10)
+app.command("satchel.cli.new:new", name="new", help="Start a new skill from a small template.", sort_key=11)
 app.command(
     "satchel.cli.doctor:doctor",
     name="doctor",
     help="Say what this machine has, what is missing and how to get it.",
-    sort_key=11,
+    sort_key=12,
 )
 app.command(
     "satchel.cli.model:app",
     name="model",
     help="The embedded model's weights: where they are, fetch, verify.",
-    sort_key=12,
+    sort_key=13,
 )
 
 
