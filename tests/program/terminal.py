@@ -53,6 +53,7 @@ class Terminal:
         """Waits until the next line may be typed: the editor asks the terminal to mark what is pasted."""
         self._prompts += 1
         await self._until(lambda: self.shown.count(_READY) >= self._prompts, "the prompt")
+        self._mark = len(_plain(self.shown[: _nth(self.shown, _READY, self._prompts)]))
 
     async def ask(self, text: str) -> None:
         """Enters a line at the next prompt. What is shown after it is what is seen next."""

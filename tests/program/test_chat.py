@@ -191,7 +191,7 @@ async def test_tab_completes_commands_and_skills(home: Path) -> None:
         async with chat(home, model) as terminal:
             await terminal.prompt()
             terminal.type("/skill p\t")
-            await terminal.see("> /skill pottery")
+            await terminal.see("ottery")
             terminal.type("\r")
             await terminal.see("pottery is selected")
             assert await leave(terminal) == 0
