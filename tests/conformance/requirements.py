@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.conformance import (
     requirements_000,
     requirements_001,
+    requirements_001_client,
     requirements_002,
     requirements_003,
     requirements_004,
@@ -20,6 +21,7 @@ __all__ = ["REQUIREMENTS", "Requirement"]
 REQUIREMENTS: tuple[Requirement, ...] = (
     *requirements_000.ROWS,
     *requirements_001.ROWS,
+    *requirements_001_client.ROWS,
     *requirements_002.ROWS,
     *requirements_003.ROWS,
     *requirements_004.ROWS,

@@ -90,6 +90,18 @@ async def test_ctrl_c_before_the_first_word_and_once_more_to_end(home: Path) -> 
             assert await terminal.end() == 130
 
 
+async def test_a_long_silence_is_filled_and_leaves_nothing_behind(home: Path) -> None:
+    async with ScriptedOpenAI([READ, ScriptedTurn(fault="stall")]) as model:
+        async with chat(home, model) as terminal:
+            await terminal.ask("Go")
+            await terminal.see("read     canary/SKILL.md")
+            await terminal.see("working ...")
+            terminal.type("\x03")
+            await terminal.see("stopped")
+            assert "\r\x1b[K" in terminal.shown.rpartition("working ...")[2]
+            assert await leave(terminal) == 0
+
+
 async def test_ctrl_c_at_the_prompt_asks_once(home: Path) -> None:
     async with ScriptedOpenAI([]) as model:
         async with chat(home, model) as terminal:

@@ -30,6 +30,7 @@ from satchel.wiring.models import default_model, ensure_weights
 from satchel.wiring.runtime import open_runtime
 
 _INTERRUPTED = 130
+_SILENCE_S = 1.0
 
 
 async def chat(
@@ -159,7 +160,8 @@ class _Repl:
         view = ChatView(has_styles=has_styles(sys.stdout) and has_styles(sys.stderr), shows_cost=self._shows_cost)
         task = asyncio.create_task(self._talk.turn(text, view))
         with _stopping(task):
-            await asyncio.wait((task,))
+            while not (await asyncio.wait((task,), timeout=_SILENCE_S))[0]:
+                view.hint()
         if task.cancelled():
             self._say("stopped; Ctrl-C again ends.")
             return True

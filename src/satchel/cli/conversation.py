@@ -25,12 +25,21 @@ class ChatView(TurnView):
         self._markdown = MarkdownStyles() if has_styles else None
         self._shows_cost = shows_cost
         self._gap: str | None = ""
+        self._is_hinting = False
+
+    def hint(self) -> None:
+        """Says that something is still going on, until there is more to say."""
+        if self._markdown is not None and not self._in_answer and not self._is_hinting:
+            self._is_hinting = True
+            sys.stdout.write(self.dressed("working ..."))
+            sys.stdout.flush()
 
     def cost(self, text: str) -> None:
         if self._shows_cost:
             super().cost(text)
 
     def pause(self) -> None:
+        self._end_hint()
         if self._markdown is not None:
             sys.stdout.write(self._markdown.close())
             sys.stdout.flush()
@@ -49,12 +58,19 @@ class ChatView(TurnView):
             if not text:
                 return ""
             text, self._gap = self._gap + text, None
+        self._end_hint()
         return text if self._markdown is None else self._markdown.feed(text)
 
     def stop(self) -> None:
         """Leaves the terminal as it was, wherever the answer ended."""
         self.end_answer()
         self.pause()
+
+    def _end_hint(self) -> None:
+        if self._is_hinting:
+            self._is_hinting = False
+            sys.stdout.write("\r\x1b[K")
+            sys.stdout.flush()
 
 
 @dataclass(slots=True, kw_only=True)

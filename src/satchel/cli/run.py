@@ -34,7 +34,11 @@ _PATIENCE_S = 2.0
 
 def run(
     question: Annotated[
-        str | None, Parameter(help="What to ask. Without it, or with -, stdin is read.", allow_leading_hyphen=True)
+        str | None,
+        Parameter(
+            help="What to ask; what is piped in stands below it. Without it, or with -, stdin is the question.",
+            allow_leading_hyphen=True,
+        ),
     ] = None,
     /,
     *,
