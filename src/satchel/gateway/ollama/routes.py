@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
-import satchel
 from satchel.errors import UpstreamError
 from satchel.gateway.auth import caller_of
 from satchel.gateway.body import json_response, read_body
@@ -39,7 +39,7 @@ from satchel.gateway.state import CurrentGateway
 
 SPOKEN_VERSION = "0.12.6"
 """The Ollama whose API this is. Clients ask for it and leave out what an older one did not have."""
-_VERSION = VersionBody(version=SPOKEN_VERSION, satchel=satchel.__version__)
+_VERSION = VersionBody(version=SPOKEN_VERSION, satchel=metadata.version("satchel"))
 
 _FAILURES: dict[int | str, dict[str, Any]] = {"default": {"model": OllamaErrorBody}}
 _ANSWER: dict[int | str, dict[str, Any]] = {
