@@ -47,7 +47,7 @@ async def test_a_conversation_keeps_what_was_read(home: Path) -> None:
     async with ScriptedOpenAI([READ, says("It is ", "6 %."), says("Yes.")]) as model:
         async with chat(home, model) as terminal:
             greeting = await terminal.see("Ctrl-D ends.")
-            assert "scripted at http://" in greeting
+            assert "scripted at openai http://" in greeting
             assert "canary, pottery" in greeting
             await terminal.ask("Which share?")
             assert await terminal.see("It is 6 %.") == (

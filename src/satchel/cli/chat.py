@@ -26,7 +26,7 @@ from satchel.library.roots import state_dir
 from satchel.settings import Settings
 from satchel.skills.catalog import Catalog
 from satchel.skills.names import near_names
-from satchel.wiring.models import default_model, ensure_weights
+from satchel.wiring.models import default_model, describe, embedded_models, ensure_weights
 from satchel.wiring.runtime import open_runtime
 
 _INTERRUPTED = 130
@@ -60,7 +60,7 @@ async def chat(
             hint="satchel run asks one question, also out of a pipe.",
         )
     settings = settings_from(skills, options)
-    if settings.upstream is None:
+    if embedded_models(settings):
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
         progress.finish()
@@ -81,8 +81,8 @@ async def chat(
 
 
 def _greet(settings: Settings, conversation: Conversation, catalog: Catalog) -> None:
-    where = f"{conversation.model} at {settings.upstream.url}" if settings.upstream else "embedded, on this machine"
-    say(f"model    {line(where.removeprefix(' at '))}")
+    where = ", ".join(describe(options) for options in settings.upstreams or embedded_models(settings))
+    say(f"model    {line(f'{conversation.model} at {where}' if conversation.model else where)}")
     names = [skill.name for skill in catalog.skills]
     if not settings.skills.enabled:
         say("skills   off")

@@ -19,7 +19,8 @@ from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.engine.runtime import Runtime
 from satchel.errors import SetupError, UpstreamError
 from satchel.ports.models import UpstreamOptions
-from satchel.wiring.client import Skills, local_runtime, open_endpoint, serves_skills
+from satchel.wiring.client import Skills, local_runtime, serves_skills
+from satchel.wiring.models import open_upstream
 
 _STAND_DOWN: dict[str, Json] = {"skills": [], "skills_discovery": False, "multi_agent": False}
 """Tells a Satchel server that the loop runs here; servers that do not know these fields may refuse them."""
@@ -62,7 +63,7 @@ class SkillsChatClient:
         if delivery == "local" and skills is None:
             raise _no_skills("Local delivery needs skills.")
         self._options = UpstreamOptions(url=_base(endpoint), api_key=api_key, connect_s=connect_s, silence_s=silence_s)
-        self._models = open_endpoint(self._options)
+        self._models = open_upstream(self._options)
         self._default_model = default_model
         self._wanted = delivery
         self._discovery = discovery

@@ -16,7 +16,6 @@ from satchel.library import Library, discover
 from satchel.ports.models import ModelClient, UpstreamOptions
 from satchel.ports.skills import SkillSource
 from satchel.sources.directory import DirectorySource
-from satchel.wiring.extras import extra_missing
 from satchel.wiring.sources import skill_hosts
 
 if TYPE_CHECKING:
@@ -29,15 +28,6 @@ Skills = Library | SkillSource | StrPath | Iterable[StrPath]
 """Where skills come from: a library, any source, or the directories that hold them."""
 
 _SERVER_TROUBLE = range(500, 600)
-
-
-def open_endpoint(options: UpstreamOptions) -> ModelClient:
-    """A client for an OpenAI-compatible server. Raises ``SetupError`` for an address that is none, extra-missing."""
-    try:
-        from satchel.upstream.openai_chat import OpenAIChatClient
-    except ModuleNotFoundError as error:
-        raise extra_missing("models", error) from error
-    return OpenAIChatClient(options)
 
 
 def local_runtime(models: ModelClient, skills: Skills, *, limits: LoopLimits) -> Runtime:
@@ -62,7 +52,8 @@ async def serves_skills(options: UpstreamOptions) -> bool:
 
     endpoint = Endpoint(options)
     try:
-        response = await endpoint.request("GET", "/skills", api_key=options.api_key)
+        headers = {"Authorization": f"Bearer {options.api_key}"} if options.api_key else {}
+        response = await endpoint.request("GET", "/skills", headers=headers)
         try:
             if response.status == HTTPStatus.OK:
                 return await _lists_skills(endpoint, response)

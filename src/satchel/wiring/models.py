@@ -7,12 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from satchel.errors import SetupError
 from satchel.ports.models import EmbeddedOptions, ModelClient, UpstreamOptions
-from satchel.settings import Settings
 from satchel.wiring.extras import extra_missing
+
+if TYPE_CHECKING:
+    # A client of one's own program needs no settings, nor what they are checked with.
+    from satchel.settings import Settings
 
 FetchProgress = Callable[[str, int, int], None]
 """Called with the source's name, the bytes that are there and the bytes in all."""
