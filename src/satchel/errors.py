@@ -94,6 +94,12 @@ class SandboxError(SatchelError):
     codes = frozenset({"sandbox-unavailable", "launch-failed"})
 
 
+class StoreError(SatchelError):
+    """What is kept between requests cannot be used now."""
+
+    codes = frozenset({"session-conflict"})
+
+
 class RequestError(SatchelError):
     """A caller's request cannot be served as it stands."""
 

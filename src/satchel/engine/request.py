@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import ROOT
+from satchel.engine.pinned import PinnedSkills
 from satchel.library.inline import InlineSkill
 
 
@@ -39,7 +40,8 @@ class TurnRequest:
     """One request until its answer. ``workspace`` is a directory for tools that make files, "" for none.
 
     ``deadline_s`` bounds the whole turn in seconds; None leaves it open. ``continuation`` is the token of an earlier
-    ``TurnDone``, "" for none.
+    ``TurnDone``, "" for none. ``pinned`` are the skills of the conversation that this turn goes on with; without it the
+    turn takes the present ones.
     """
 
     chat: ChatRequest
@@ -49,3 +51,4 @@ class TurnRequest:
     workspace: str = ""
     deadline_s: float | None = None
     continuation: str = ""
+    pinned: PinnedSkills | None = None

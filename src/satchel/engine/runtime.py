@@ -13,12 +13,13 @@ from satchel.engine.events import Notice, SkillLoaded, TurnStarted
 from satchel.engine.host import ToolHost
 from satchel.engine.inline import InlineSource
 from satchel.engine.limits import LoopLimits
+from satchel.engine.pinned import PinnedSkills
 from satchel.engine.prompt import LIST_TOOL, READ_TOOL, Reach, block_for, reach, with_block
 from satchel.engine.request import TurnRequest
 from satchel.engine.turn import Turn, TurnPlan
 from satchel.errors import RequestError
 from satchel.ports.models import ModelClient
-from satchel.ports.skills import SkillSource
+from satchel.ports.skills import Rescans, SkillSource
 from satchel.skills.catalog import Catalog
 
 
@@ -57,8 +58,9 @@ class Runtime:
         self._make_hosts = hosts
         self._limits = limits
         self._default_model = default_model
-        self._discovery = discovery
+        self.discovery = discovery
         self._catalog: Catalog | None = None
+        self._rescan = asyncio.Lock()
 
     async def catalog(self) -> Catalog:
         """The present catalogue; empty when skills are off."""
@@ -68,6 +70,14 @@ class Runtime:
         if fresh is not None:
             self._catalog = fresh
         return self._catalog if self._catalog is not None else Catalog()
+
+    async def rescan(self) -> Catalog:
+        """The catalogue after another look at where the skills come from. Running turns keep theirs."""
+        if isinstance(self.source, Rescans):
+            # One at a time: an older look that ends later would take the place of a newer one.
+            async with self._rescan:
+                await self.source.rescan()
+        return await self.catalog()
 
     @asynccontextmanager
     async def turn(self, request: TurnRequest) -> AsyncGenerator[Turn, None]:
@@ -88,7 +98,7 @@ class Runtime:
 
     def _settled(self, request: TurnRequest) -> TurnRequest:
         chat = request.chat if request.chat.model else replace(request.chat, model=self._default_model)
-        selection = replace(request.skills, discovery=request.skills.discovery and self._discovery)
+        selection = replace(request.skills, discovery=request.skills.discovery and self.discovery)
         return replace(request, chat=chat, skills=selection)
 
     async def _plan(self, request: TurnRequest) -> TurnPlan:
@@ -113,7 +123,8 @@ class Runtime:
             return TurnPlan(
                 request=request, messages=chat.messages, capabilities=capabilities, hosts=(), started=started
             )
-        catalog = await self.catalog()
+        pinned = request.pinned or PinnedSkills(await self.catalog())
+        catalog = pinned.catalog
         open_to = reach(catalog, request.skills)
         source = InlineSource(request.skills.inline, self.source) if request.skills.inline else self.source
         may_call = capabilities.tools != "none" and not (chat.tool_choice and chat.tool_choice.mode == "none")
@@ -125,7 +136,7 @@ class Runtime:
         theirs = {tool.name.casefold() for tool in chat.tools}
         collided = {name for name in own if name.casefold() in theirs}
         withdrawn = collided | {LIST_TOOL} if READ_TOOL in collided else collided
-        loaded = [await source.load(skill.ref) for skill in open_to.selected]
+        loaded = [await pinned.load(skill.ref, source) for skill in open_to.selected]
         block = block_for(loaded, open_to.others, capabilities=capabilities, own_tools=own - withdrawn)
         sizes = {item.name: item for item in loaded}
         inlined = tuple(

@@ -123,7 +123,7 @@ class Turn:
                             yield event
                         else:
                             held.append(event)
-            done = replace(current.done, message=partition.spelled(current.done.message))
+            done = replace(current.done, message=self._replayable(partition.spelled(current.done.message)))
             self._account(done)
             yield RoundFinished(agent=self._agent, round=number, finish=done.finish, usage=done.usage)
             ours, theirs = partition.split(done.message.tool_uses)
@@ -188,9 +188,12 @@ class Turn:
 
     # -- the transcript ----------------------------------------------------------------------------------------------
 
+    def _replayable(self, said: Message) -> Message:
+        if self._plan.capabilities.reasoning_replay != "drop":
+            return said
+        return replace(said, parts=tuple(part for part in said.parts if not isinstance(part, Reasoning)))
+
     def _record(self, said: Message, ours: Sequence[ToolUse], results: Sequence[ToolResult]) -> None:
-        if self._plan.capabilities.reasoning_replay == "drop":
-            said = replace(said, parts=tuple(part for part in said.parts if not isinstance(part, Reasoning)))
         if not self._plan.capabilities.tool_role:
             # The chat template would drop calls and results without a word, so both become prose.
             told = "\n\n".join(

@@ -13,10 +13,12 @@ from satchel.gateway import failures
 from satchel.gateway.access import AccessLog
 from satchel.gateway.anthropic import routes as anthropic
 from satchel.gateway.auth import KeyCheck, OriginCheck
+from satchel.gateway.native import routes as native
 from satchel.gateway.ollama import routes as ollama
 from satchel.gateway.openai_chat import routes as openai_chat
 from satchel.gateway.openai_responses import routes as openai_responses
 from satchel.gateway.options import ServerOptions
+from satchel.gateway.sessions import Sessions
 from satchel.gateway.skills_api import routes as skills_api
 from satchel.gateway.state import Gateway
 
@@ -41,7 +43,8 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions, *, is_ollama
     async def lifespan(app: FastAPI) -> AsyncGenerator[dict[str, object], None]:
         del app
         async with open_runtime() as runtime:
-            yield {"gateway": Gateway(runtime=runtime, options=options)}
+            sessions = Sessions(idle_s=options.session_idle_s)
+            yield {"gateway": Gateway(runtime=runtime, options=options, sessions=sessions)}
 
     # The documentation pages would load scripts of another host; /openapi.json is there for tools of one's own.
     app = FastAPI(title="Satchel", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -60,6 +63,9 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions, *, is_ollama
     if is_ollama:
         app.include_router(ollama.api, prefix="/api", dependencies=may_speak)
         app.include_router(ollama.root)
+    else:
+        # Ollama's clients look for their own API at these paths.
+        app.include_router(native.router, dependencies=may_speak)
     app.add_api_route("/health", _health, tags=["Server"])
     return app
 

@@ -36,6 +36,7 @@ _STATUS = {
     "too-many": HTTPStatus.TOO_MANY_REQUESTS,
     "skill-not-found": HTTPStatus.NOT_FOUND,
     "path-not-found": HTTPStatus.NOT_FOUND,
+    "session-conflict": HTTPStatus.CONFLICT,
     "model-not-found": HTTPStatus.NOT_FOUND,
     "context-overflow": HTTPStatus.BAD_REQUEST,
     "upstream-timeout": HTTPStatus.GATEWAY_TIMEOUT,
@@ -71,6 +72,12 @@ class ErrorBody(BaseModel):
     """The vendor's error shape, on every path under /v1/."""
 
     error: ErrorDetail
+
+
+class PlainErrorBody(BaseModel):
+    """The error shape of all other paths."""
+
+    error: str
 
 
 def status_of(failure: SatchelError) -> int:

@@ -11,6 +11,7 @@ class ServerOptions:
 
     ``ollama_port`` opens a second listener that stands in for an Ollama; None for none. Port 0 takes a free one.
     ``heartbeat_s``: a silent stream gives a sign of life after so many seconds. ``max_body_bytes`` bounds a request.
+    ``session_idle_s``: a conversation that the server holds is forgotten so many seconds after its last use.
     """
 
     host: str = "127.0.0.1"
@@ -19,3 +20,4 @@ class ServerOptions:
     keys: tuple[str, ...] = ()
     heartbeat_s: float = 15.0
     max_body_bytes: int = 32 * 1024 * 1024
+    session_idle_s: float = 24 * 3600.0

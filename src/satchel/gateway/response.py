@@ -7,7 +7,7 @@ turn runs in a task of its own, which is stopped and waited for, so its cleanup 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol
 
@@ -58,7 +58,7 @@ class TurnResponse(Response):
 
     A failure before the first byte is raised as its ``SatchelError``, for the application's handlers to answer; a
     later one goes out in the stream. Headers of a stream go out with the first event, which comes as soon as the model
-    server has taken the request, or with the first heartbeat when that takes long.
+    server has taken the request, or with the first heartbeat when that takes long; ``headers`` are among them.
 
     A server that ends cancels the call: a stream that is open is then told so, and the cancellation goes on.
     """
@@ -69,8 +69,10 @@ class TurnResponse(Response):
         encoder: TurnEncoder,
         *,
         heartbeat_s: float,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
+        self._own = [(name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()]
         self._turn = turn
         self._encoder = encoder
         self._heartbeat_s = heartbeat_s
@@ -116,12 +118,11 @@ class TurnResponse(Response):
                 await self._give_way()
         body = b"".join((*pieces, self._encoder.finish()))
         self._is_ending = True
-        line = _Line(send, start=_start(self._encoder.media_type, length=len(body)))
+        line = _Line(send, start=self._start(length=len(body)))
         await line.put({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _stream(self, send: Send, record: AccessRecord) -> None:
-        start = _start(self._encoder.media_type)
-        line = _Line(send, start=start, beat=self._encoder.heartbeat, every_s=self._heartbeat_s)
+        line = _Line(send, start=self._start(), beat=self._encoder.heartbeat, every_s=self._heartbeat_s)
         try:
             async with self._turn as events:
                 line.watch_silence()
@@ -146,6 +147,14 @@ class TurnResponse(Response):
             line.stop()
         self._is_ending = True
         await line.put({"type": "http.response.body", "body": tail, "more_body": False})
+
+    def _start(self, *, length: int | None = None) -> Message:
+        headers = [(b"content-type", self._encoder.media_type.encode("latin-1")), *self._own]
+        if length is None:
+            headers += [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+        else:
+            headers.append((b"content-length", b"%d" % length))
+        return {"type": "http.response.start", "status": 200, "headers": headers}
 
     async def _say_last(self, line: _Line) -> None:
         # A client that does not read must not hold up the server's end.
@@ -226,15 +235,6 @@ class _Line:
         except ClientDisconnect:
             # The watch ends the turn.
             self.stop()
-
-
-def _start(media_type: str, *, length: int | None = None) -> Message:
-    headers = [(b"content-type", media_type.encode("latin-1"))]
-    if length is None:
-        headers += [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
-    else:
-        headers.append((b"content-length", b"%d" % length))
-    return {"type": "http.response.start", "status": 200, "headers": headers}
 
 
 async def _hang_up(receive: Receive) -> None:

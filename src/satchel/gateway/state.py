@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from satchel.engine.runtime import Runtime
 from satchel.gateway.kept import KeptResponses
 from satchel.gateway.options import ServerOptions
+from satchel.gateway.sessions import Sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,7 @@ class Gateway:
 
     runtime: Runtime
     options: ServerOptions
+    sessions: Sessions
     responses: KeptResponses = field(default_factory=KeptResponses)
 
 

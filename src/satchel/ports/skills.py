@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import LoadedSkill, Page, SkillRef
@@ -31,3 +31,10 @@ class SkillSource(Protocol):
     async def read(self, ref: SkillRef, path: str, *, offset: int = 0, max_bytes: int) -> Page:
         """At most ``max_bytes`` of one bundled file from byte ``offset``. Raises ``PathError``."""
         ...
+
+
+@runtime_checkable
+class Rescans(Protocol):
+    """A source that can be told to look again at where its skills come from; the next ``scan`` answers with those."""
+
+    async def rescan(self) -> Catalog: ...

@@ -159,6 +159,12 @@ TABLE: tuple[Row, ...] = (
         separator=",",
         is_secret=True,
     ),
+    Row(
+        key="server.session_idle_s",
+        type=Annotated[float, Field(ge=1)],
+        default=_SERVER.session_idle_s,
+        variable="SATCHEL_SESSION_IDLE_S",
+    ),
 )
 
 # Read where no Settings exist yet: by the command line itself and by the Makefile.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from satchel.gateway.skills_api.wire import FileBody, SkillBody, SkillDetailBody
-from satchel.skills.model import LoadedSkill, Skill, YamlValue
+from satchel.gateway.skills_api.wire import FileBody, LoadErrorBody, SkillBody, SkillDetailBody
+from satchel.skills.model import Diagnostic, LoadedSkill, Skill, YamlValue
 
 _NOT_BUNDLED = ("manifest", "license")
 
@@ -25,6 +25,13 @@ def unread_body(skill: Skill, why: str) -> SkillBody:
     """A skill that is in the catalogue but can no longer be read; ``why`` joins its warnings."""
     fields = _fields(skill)
     return SkillBody.model_validate(fields | {"files": [], "bytes": 0, "warnings": [*_warnings(skill), why]})
+
+
+def load_errors(findings: Iterable[Diagnostic]) -> list[LoadErrorBody]:
+    """Those of the findings that kept something from being a skill."""
+    return [
+        LoadErrorBody(path=finding.path, message=finding.message) for finding in findings if finding.severity == "error"
+    ]
 
 
 def _fields(skill: Skill) -> dict[str, object]:

@@ -45,3 +45,21 @@ class SkillListBody(BaseModel):
 
     object: Literal["list"] = "list"
     data: list[SkillBody]
+
+
+class LoadErrorBody(BaseModel):
+    """Something that keeps a folder from being a skill; ``path`` is on the server."""
+
+    path: str
+    message: str
+
+
+class SkillPageBody(BaseModel):
+    """``GET /api/skills``: the skills, and what was found that did not load."""
+
+    enabled: Literal[True] = True
+    installable: Literal[False] = False
+    allowScripts: Literal[False] = False  # noqa: N815 - the published key
+    discovery: bool
+    skills: list[SkillBody]
+    errors: list[LoadErrorBody]
