@@ -160,6 +160,8 @@ async def test_a_failure_in_the_middle_is_told_in_the_stream_which_then_has_no_c
         ({"messages": ASK, "stream": "yes"}, "stream"),
         ({"messages": ASK, "session": 7}, "session"),
         ({"messages": ASK, "session": ""}, "session"),
+        ({"messages": ASK, "session": "sess_é"}, "session"),
+        ({"messages": ASK, "session": "a\r\nSet-Cookie: b"}, "session"),
         ({"messages": ASK, "maxTokens": 0}, "maxTokens"),
         ({"messages": ASK, "maxTokens": 5, "max_tokens": 5}, "maxTokens"),
         ({"messages": ASK, "n": 2}, "n"),

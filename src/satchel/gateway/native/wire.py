@@ -25,7 +25,7 @@ class NativeChatBody(SkillFields):
         min_length=1, max_length=MAX_MESSAGES, description="With a session: only what is new."
     )
     tools: list[dict[str, Any]] | None = Field(default=None, max_length=MAX_TOOLS)
-    session: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = Field(
+    session: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,256}$")] | None = Field(
         default=None, description='"new" begins a session, an id goes on with one; without it nothing is kept.'
     )
     stream: bool | None = Field(default=None, description="Whether frames are sent as they come; true if absent.")
