@@ -70,13 +70,15 @@ class Caller:
 class ChatRequest:
     """One generation: ``model`` is a name that the model client knows, "" its default.
 
-    ``extra`` holds request fields of one wire format that have no place here; they are replayed to that format.
+    ``one_call`` asks for at most one call in it. ``extra`` holds request fields of one wire format that have no place
+    here; they are replayed to that format.
     """
 
     model: str = ""
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolPolicy | None = None
+    one_call: bool = False
     sampling: Sampling = Sampling()
     max_tokens: int | None = None
     caller: Caller = Caller()

@@ -69,14 +69,16 @@ class BlockOptions:
     """``context_tokens`` is the model's window, None when unknown.
 
     ``max_block_tokens`` replaces every budget: the whole text keeps to it, except that selected skills stay listed.
-    ``read_tool`` and ``list_tool``: whether skills_read and skills_list are declared. ``inline_selected`` puts bodies
-    of selected skills into the block, for models that would not make the extra call.
+    ``read_tool`` and ``list_tool``: whether skills_read and skills_list are declared; ``search_tool``: whether
+    skill_search is when skills had to be left out. ``inline_selected`` puts bodies of selected skills into the block,
+    for models that would not make the extra call.
     """
 
     context_tokens: int | None = None
     max_block_tokens: int | None = None
     read_tool: bool = True
     list_tool: bool = True
+    search_tool: bool = False
     inline_selected: bool = False
 
 
@@ -185,9 +187,9 @@ def _place_selected(draft: _Draft, chosen: Sequence[LoadedSkill], options: Block
             else:
                 draft.deferred.append(loaded.name)
             continue
-        wrapped = _wrapped(loaded, body)
+        text = wrapped(loaded, body)
         draft.inlined.append(loaded.name)
-        draft.add(draft.bodies, loaded.name, wrapped, shortened=body.endswith(_CUT))
+        draft.add(draft.bodies, loaded.name, text, shortened=body.endswith(_CUT))
         spent += cost + _INLINED_COST
     return spent
 
@@ -234,7 +236,7 @@ def _listing(skill: Skill, limit: int | None = None) -> str:
     return text if limit is None else truncate(text, limit)
 
 
-def _wrapped(loaded: LoadedSkill, body: str) -> str:
+def wrapped(loaded: LoadedSkill, body: str) -> str:
     """The body between marks that it cannot contain: they carry a digest of what they enclose."""
     name = one_line(loaded.name)
     mark = hashlib.sha256(f"{name}\0{body}".encode("utf-8", "replace")).hexdigest()[:16]
@@ -254,7 +256,10 @@ def _render(draft: _Draft, options: BlockOptions, *, omitted: int, has_others: b
         lines = [_OTHERS, _OTHERS_NOTE, *draft.others]
         if omitted:
             further = "1 further skill is" if omitted == 1 else f"{omitted} further skills are"
-            lines.append(f"({further} installed{'; call skills_list to see them' if options.list_tool else ''}.)")
+            ways = "; call skill_search with what the task is about" if options.search_tool else ""
+            if options.list_tool:
+                ways += ", or skills_list to see them" if ways else "; call skills_list to see them"
+            lines.append(f"({further} installed{ways}.)")
         parts.append("\n".join(lines))
     rules = _HOW_WITH_TOOLS if options.read_tool else _HOW_WITHOUT_TOOLS
     parts.append("\n".join((_HOW, *(f"- {rule}" for rule in rules))))

@@ -47,6 +47,7 @@ class OwnCalls:
         self._client = tuple(client)
         self._never = frozenset(withdrawn)
         self._failed: dict[str, int] = {}
+        self._repeated: dict[tuple[str, str], int] = {}
         self._broken: set[str] = set()
         self.uses: tuple[ToolUse, ...] = ()
         self.results: tuple[ToolResult, ...] = ()
@@ -63,20 +64,24 @@ class OwnCalls:
     def _all_specs(self) -> tuple[ToolSpec, ...]:
         return tuple(spec for host in self._hosts for spec in host.specs() if spec.name not in self._never)
 
-    async def answer(self, uses: Sequence[ToolUse], *, round_number: int) -> AsyncGenerator[CallEvent, None]:
-        """Runs the calls together and says what happens.
+    async def answer(
+        self, uses: Sequence[ToolUse], *, round_number: int, at_most: int | None = None
+    ) -> AsyncGenerator[CallEvent, None]:
+        """Runs the calls together and says what happens; ``at_most`` lowers how many are run.
 
         ``results`` then holds one result a call, in call order, and ``uses`` the calls as later rounds send them:
         with arguments that are one JSON object, without those that were too many even to be refused.
         """
-        answered = uses[: self._limits.max_calls_per_round + MAX_REFUSED]
+        limit = self._limits.max_calls_per_round
+        allowed = limit if at_most is None else min(at_most, limit)
+        answered = uses[: allowed + MAX_REFUSED]
         queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
         declared = {spec.name for spec in self.specs()}
 
         async def one(position: int, use: ToolUse) -> tuple[ToolUse, ToolResult]:
-            is_over = position >= self._limits.max_calls_per_round
+            refusal = None if position < allowed else _too_many(allowed, is_one_asked=allowed < limit)
             try:
-                return await self._run(use, declared, round_number, queue, is_over=is_over)
+                return await self._run(use, declared, round_number, queue, refusal=refusal)
             finally:
                 queue.put_nowait(None)
 
@@ -108,9 +113,9 @@ class OwnCalls:
         number: int,
         queue: asyncio.Queue[CallEvent | None],
         *,
-        is_over: bool,
+        refusal: ToolResult | None,
     ) -> tuple[ToolUse, ToolResult]:
-        arguments, replay = await _settled(use.arguments, is_over=is_over)
+        arguments, replay = await _settled(use.arguments, is_over=refusal is not None)
         queue.put_nowait(
             ToolStarted(
                 agent=self._agent,
@@ -122,12 +127,8 @@ class OwnCalls:
             )
         )
         began = time.monotonic()
-        if is_over:
-            allowed = self._limits.max_calls_per_round
-            result = failure(
-                "too-many-calls",
-                f"too many tool calls in one turn: only the first {allowed} were answered. Repeat this one if needed.",
-            )
+        if refusal is not None:
+            result = refusal
         elif use.name not in declared:
             result = self._unknown(use.name, declared)
         elif len(use.arguments) > MAX_ARGUMENTS_CHARS:
@@ -192,12 +193,26 @@ class OwnCalls:
         """Counts a failure; a tool that has failed too often says so and is no longer declared."""
         if result.ok or result.code == "too-many-calls":
             return result
+        same = self._repeated[use.name, use.arguments] = self._repeated.get((use.name, use.arguments), 0) + 1
+        if same > 1:
+            result = replace(result, text=f"{result.text}\nThis very call has now failed {same} times.")
         failed = self._failed[use.name] = self._failed.get(use.name, 0) + 1
         if failed != self._limits.max_failures_per_tool or use.name not in self.names:
             return result
         self._broken.add(use.name)
         note = f"\n{use.name} has failed {failed} times and is no longer available. Answer with what you have."
         return replace(result, text=result.text + note)
+
+
+def _too_many(allowed: int, *, is_one_asked: bool) -> ToolResult:
+    if is_one_asked:
+        return failure(
+            "too-many-calls", "one tool call at a time: this one was not answered. Repeat it by itself if needed."
+        )
+    return failure(
+        "too-many-calls",
+        f"too many tool calls in one turn: only the first {allowed} were answered. Repeat this one if needed.",
+    )
 
 
 async def _settled(text: str, *, is_over: bool) -> tuple[dict[str, Json] | None, str]:

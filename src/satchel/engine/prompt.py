@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from satchel.chat.capabilities import ModelCapabilities
-from satchel.chat.messages import Message
+from satchel.chat.messages import Message, Text
 from satchel.context.block import Block, BlockOptions, plan
 from satchel.context.place import place
 from satchel.engine.request import SkillSelection
@@ -14,25 +14,43 @@ from satchel.errors import RequestError
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import LoadedSkill, Skill
 from satchel.skills.names import near_names
+from satchel.skills.rank import mentioned
 
 LIST_TOOL = "skills_list"
 READ_TOOL = "skills_read"
+SEARCH_TOOL = "skill_search"
+FULL_TOOL = "skill_read"
+SEARCH_TOOLS = frozenset({SEARCH_TOOL, FULL_TOOL})
+"""Offered only when the block had to leave skills out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     """The skills of one turn. ``selected`` were asked for or came with the request, ``others`` are advertised.
 
-    Nothing else can be read.
+    ``named`` are further ones that a user's message mentions, which no model may invoke by itself. Nothing else can be
+    read.
     """
 
     selected: tuple[Skill, ...] = ()
     others: tuple[Skill, ...] = ()
+    named: tuple[Skill, ...] = ()
 
     @property
     def reachable(self) -> tuple[Skill, ...]:
-        """Both, sorted by name."""
-        return tuple(sorted((*self.selected, *self.others), key=lambda skill: skill.name))
+        """All of them, sorted by name."""
+        return tuple(sorted((*self.selected, *self.others, *self.named), key=lambda skill: skill.name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mentions:
+    """``by_message``: the skills that users' messages name as $name, each at its first mention.
+
+    ``unknown``: names in the last of these messages that lead to no skill of this turn.
+    """
+
+    by_message: Mapping[int, tuple[Skill, ...]] = field(default_factory=dict[int, tuple[Skill, ...]])
+    unknown: tuple[str, ...] = ()
 
 
 def reach(catalog: Catalog, selection: SkillSelection) -> Reach:
@@ -49,6 +67,36 @@ def reach(catalog: Catalog, selection: SkillSelection) -> Reach:
     names = {skill.name for skill in selected}
     others = (skill for skill in catalog.offered if skill.name.casefold() not in brought)
     return Reach(selected=selected, others=tuple(skill for skill in others if skill.name not in names))
+
+
+def mentions(messages: Sequence[Message], catalog: Catalog, open_to: Reach, selection: SkillSelection) -> Mentions:
+    """What users name in their own messages, as far as the selection lets them."""
+    allowed = {skill.name for skill in open_to.selected}
+    if selection.discovery:
+        allowed |= {skill.name for skill in catalog.skills}
+    chosen = {skill.name.casefold(): skill for skill in open_to.selected}
+    found: dict[int, tuple[Skill, ...]] = {}
+    unknown: list[str] = []
+    seen: set[str] = set()
+    for index, said in enumerate(messages):
+        if said.role != "user":
+            continue
+        unknown = []
+        for name in (name for part in said.parts if isinstance(part, Text) for name in mentioned(part.text)):
+            skill = chosen.get(name) or catalog.get(name)
+            if skill is None or skill.name not in allowed or not skill.flags.user_may_name:
+                unknown.append(name)
+            elif skill.name not in seen:
+                seen.add(skill.name)
+                found[index] = (*found.get(index, ()), skill)
+    return Mentions(by_message=found, unknown=tuple(dict.fromkeys(unknown)))
+
+
+def with_named(open_to: Reach, named: Mentions) -> Reach:
+    """The reach of a turn in which these skills were named."""
+    known = {skill.name for skill in open_to.reachable}
+    more = (skill for skills in named.by_message.values() for skill in skills if skill.name not in known)
+    return replace(open_to, named=tuple(more))
 
 
 def _unknown_names(catalog: Catalog, unknown: Sequence[str]) -> RequestError:
@@ -70,6 +118,13 @@ def _unknown_names(catalog: Catalog, unknown: Sequence[str]) -> RequestError:
     )
 
 
+def without(withdrawn: Collection[str]) -> frozenset[str]:
+    """The tools of ours that are of no use without the withdrawn ones."""
+    if READ_TOOL in withdrawn:
+        return frozenset({LIST_TOOL, *SEARCH_TOOLS})
+    return SEARCH_TOOLS if SEARCH_TOOLS & set(withdrawn) else frozenset()
+
+
 def block_for(
     selected: Sequence[LoadedSkill],
     others: Sequence[Skill],
@@ -87,6 +142,7 @@ def block_for(
             context_tokens=capabilities.context_tokens,
             read_tool=READ_TOOL in own_tools,
             list_tool=LIST_TOOL in own_tools,
+            search_tool=SEARCH_TOOL in own_tools,
         ),
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
+import secrets
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
@@ -57,17 +59,31 @@ class Partition:
 class Round:
     """Runs one generation: ``async with Round(...)`` opens the model's stream, so the server has taken the request.
 
-    ``done`` is set when ``events`` has ended without an error.
+    ``done`` is set when ``events`` has ended without an error. ``taken`` are ids of calls before this generation: a
+    call that comes with one of them, or twice with the same, gets an id of its own. With ``one_call`` only the first
+    call of the generation is shown.
     """
 
     def __init__(
-        self, models: ModelClient, chat: ChatRequest, partition: Partition, *, agent: str, number: int
+        self,
+        models: ModelClient,
+        chat: ChatRequest,
+        partition: Partition,
+        *,
+        agent: str,
+        number: int,
+        taken: Iterable[str] = (),
+        one_call: bool = False,
     ) -> None:
         self._stream = models.stream(chat)
         self._partition = partition
         self._agent = agent
         self._number = number
-        self._client_index: dict[str, int] = {}
+        self._one_call = one_call
+        self._taken = set(taken)
+        self._ids: dict[int, str] = {}
+        self._given: dict[str, deque[str]] = {}
+        self._client_index: dict[int, int] = {}
         self._source: AsyncIterator[ModelEvent] | None = None
         self._done: ModelDone | None = None
 
@@ -82,7 +98,7 @@ class Round:
 
     @property
     def done(self) -> ModelDone:
-        """The end of the generation."""
+        """The end of the generation, its calls under the ids that were shown and the client's under its names."""
         if self._done is None:
             raise UpstreamError("upstream-cut-off", "The model server ended its stream without a result.")
         return self._done
@@ -97,18 +113,39 @@ class Round:
                 case ModelReasoning(text=text, opaque=opaque, extra=extra):
                     yield ReasoningDelta(agent=self._agent, round=self._number, text=text, opaque=opaque, extra=extra)
                 case ModelCall():
-                    if self._partition.is_client(event.name):
-                        yield self._client_delta(event)
+                    call_id = self._id_of(event)
+                    is_shown = not self._one_call or event.index == next(iter(self._ids))
+                    if is_shown and self._partition.is_client(event.name):
+                        yield self._client_delta(event, call_id)
                 case ModelDone():
-                    self._done = event
+                    self._done = replace(event, message=self._partition.spelled(self._with_ids(event.message)))
 
-    def _client_delta(self, call: ModelCall) -> CallDelta:
-        index = self._client_index.setdefault(call.call_id, len(self._client_index))
+    def _id_of(self, call: ModelCall) -> str:
+        if call.index not in self._ids:
+            self._ids[call.index] = self._free(call.call_id)
+            self._given.setdefault(call.call_id, deque()).append(self._ids[call.index])
+        return self._ids[call.index]
+
+    def _free(self, given: str) -> str:
+        call_id = given if given and given not in self._taken else f"call_{secrets.token_hex(12)}"
+        self._taken.add(call_id)
+        return call_id
+
+    def _with_ids(self, said: Message) -> Message:
+        def named(use: ToolUse) -> ToolUse:
+            shown = self._given.get(use.call_id)
+            call_id = shown.popleft() if shown else self._free(use.call_id)
+            return use if call_id == use.call_id else replace(use, call_id=call_id)
+
+        return replace(said, parts=tuple(named(part) if isinstance(part, ToolUse) else part for part in said.parts))
+
+    def _client_delta(self, call: ModelCall, call_id: str) -> CallDelta:
+        index = self._client_index.setdefault(call.index, len(self._client_index))
         return CallDelta(
             agent=self._agent,
             round=self._number,
             index=index,
-            call_id=call.call_id,
+            call_id=call_id,
             name=self._partition.spelling(call.name),
             arguments=call.arguments,
         )

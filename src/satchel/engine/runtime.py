@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from satchel.chat.capabilities import ModelCapabilities
+from satchel.chat.messages import Message
+from satchel.context.mentioned import attach
 from satchel.engine.events import Notice, SkillLoaded, TurnStarted
+from satchel.engine.followup import FollowUps, Restored, without_orphans
 from satchel.engine.host import ToolHost
 from satchel.engine.inline import InlineSource
 from satchel.engine.limits import LoopLimits
 from satchel.engine.pinned import PinnedSkills
-from satchel.engine.prompt import LIST_TOOL, READ_TOOL, Reach, block_for, reach, with_block
+from satchel.engine.prompt import (
+    SEARCH_TOOLS,
+    Mentions,
+    Reach,
+    block_for,
+    mentions,
+    reach,
+    with_block,
+    with_named,
+    without,
+)
 from satchel.engine.request import TurnRequest
 from satchel.engine.turn import Turn, TurnPlan
-from satchel.errors import RequestError
+from satchel.errors import RequestError, SkillError
 from satchel.ports.models import ModelClient
 from satchel.ports.skills import Rescans, SkillSource
 from satchel.skills.catalog import Catalog
+from satchel.skills.model import LoadedSkill, SkillRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +76,7 @@ class Runtime:
         self.discovery = discovery
         self._catalog: Catalog | None = None
         self._rescan = asyncio.Lock()
+        self._followups = FollowUps()
 
     async def catalog(self) -> Catalog:
         """The present catalogue; empty when skills are off."""
@@ -111,7 +127,7 @@ class Runtime:
                 hint="Leave tools out, or ask another model.",
                 data={"field": "tools"},
             )
-        started = TurnStarted(agent=request.agent, turn_id=f"turn_{secrets.token_hex(8)}", model=chat.model)
+        turn_id = f"turn_{secrets.token_hex(8)}"
         if self.source is None and (request.skills.names or request.skills.inline):
             raise RequestError(
                 "invalid-request",
@@ -120,14 +136,25 @@ class Runtime:
                 data={"field": "skills"},
             )
         if self.source is None or request.skills.is_off:
+            restored = self._followups.restore(request, chat.messages)
             return TurnPlan(
-                request=request, messages=chat.messages, capabilities=capabilities, hosts=(), started=started
+                request=request,
+                messages=restored.messages,
+                capabilities=capabilities,
+                hosts=(),
+                started=TurnStarted(agent=request.agent, turn_id=turn_id, model=chat.model),
+                opening=tuple(_unmatched(request, restored)),
+                keep=partial(self._followups.keep, request, restored.answers),
             )
         pinned = request.pinned or PinnedSkills(await self.catalog())
         catalog = pinned.catalog
         open_to = reach(catalog, request.skills)
         source = InlineSource(request.skills.inline, self.source) if request.skills.inline else self.source
         may_call = capabilities.tools != "none" and not (chat.tool_choice and chat.tool_choice.mode == "none")
+        named = Mentions()
+        if not (capabilities.tools == "guided" and may_call):  # which is led to what a message names
+            named = mentions(chat.messages, catalog, open_to, request.skills)
+            open_to = with_named(open_to, named)
         hosts: tuple[ToolHost, ...] = ()
         if may_call and open_to.reachable:
             context = HostContext(request=request, source=source, reach=open_to, capabilities=capabilities)
@@ -135,15 +162,14 @@ class Runtime:
         own = {spec.name for host in hosts for spec in host.specs()}
         theirs = {tool.name.casefold() for tool in chat.tools}
         collided = {name for name in own if name.casefold() in theirs}
-        withdrawn = collided | {LIST_TOOL} if READ_TOOL in collided else collided
+        withdrawn = collided | without(collided)
         loaded = [await pinned.load(skill.ref, source) for skill in open_to.selected]
         block = block_for(loaded, open_to.others, capabilities=capabilities, own_tools=own - withdrawn)
+        if block is None or not block.omitted:
+            withdrawn |= SEARCH_TOOLS
         sizes = {item.name: item for item in loaded}
-        inlined = tuple(
-            SkillLoaded(agent=request.agent, ref=sizes[name].skill.ref, how="inlined", bytes=sizes[name].manifest_bytes)
-            for name in (block.inlined if block else ())
-        )
-        notices = [
+        inlined = block.inlined if block else ()
+        opening: list[Notice | SkillLoaded] = [
             Notice(
                 agent=request.agent,
                 code="tool-name-collision",
@@ -152,19 +178,27 @@ class Runtime:
             for name in sorted(collided)
         ]
         if block and block.omitted:
-            notices.append(
+            opening.append(
                 Notice(
                     agent=request.agent, code="catalog-cut", message=f"{block.omitted} skills did not fit the block."
                 )
             )
+        opening += [
+            SkillLoaded(agent=request.agent, ref=sizes[name].skill.ref, how="inlined", bytes=sizes[name].manifest_bytes)
+            for name in inlined
+        ]
+        messages, told = await self._with_named(
+            request, lambda ref: pinned.load(ref, source), named, inlined, capabilities
+        )
+        restored = self._followups.restore(request, messages)
         return TurnPlan(
             request=request,
-            messages=with_block(chat.messages, block, capabilities),
+            messages=with_block(without_orphans(chat, restored.messages), block, capabilities),
             capabilities=capabilities,
             hosts=hosts,
             started=TurnStarted(
                 agent=request.agent,
-                turn_id=started.turn_id,
+                turn_id=turn_id,
                 model=chat.model,
                 offered=tuple(skill.name for skill in open_to.reachable),
                 selected=tuple(skill.name for skill in open_to.selected),
@@ -172,7 +206,54 @@ class Runtime:
                 prompt_block_tokens=block.tokens if block else 0,
             ),
             withdrawn=frozenset(withdrawn),
-            opening=(*notices, *inlined),
+            opening=(*opening, *told, *_unmatched(request, restored)),
+            keep=partial(self._followups.keep, request, restored.answers),
+        )
+
+    async def _with_named(
+        self,
+        request: TurnRequest,
+        load: Callable[[SkillRef], Awaitable[LoadedSkill]],
+        named: Mentions,
+        inlined: Collection[str],
+        capabilities: ModelCapabilities,
+    ) -> tuple[tuple[Message, ...], list[Notice | SkillLoaded]]:
+        """The request's messages with the instructions of the skills that they name, and what there is to say of it."""
+        told: list[Notice | SkillLoaded] = [
+            Notice(agent=request.agent, code="mention-unknown", message=f"${name} names no skill; it stays text.")
+            for name in named.unknown
+        ]
+        bodies: dict[int, list[LoadedSkill]] = {}
+        missing: dict[str, str] = {}
+        for index, skills in named.by_message.items():
+            for skill in skills:
+                if skill.name in inlined:
+                    continue
+                try:
+                    bodies.setdefault(index, []).append(await load(skill.ref))
+                except SkillError as error:
+                    missing[skill.name] = error.message
+        messages, attached = attach(request.chat.messages, bodies, context_tokens=capabilities.context_tokens)
+        there = {loaded.name for loaded in attached}
+        for loaded in (loaded for items in bodies.values() for loaded in items if loaded.name not in there):
+            missing[loaded.name] = "Its instructions are too long to be added to the message."
+        told += [
+            Notice(agent=request.agent, code="mention-not-loaded", message=f"${name}: {reason}")
+            for name, reason in missing.items()
+        ]
+        told += [
+            SkillLoaded(agent=request.agent, ref=loaded.skill.ref, how="mentioned", bytes=loaded.manifest_bytes)
+            for loaded in attached
+        ]
+        return messages, told
+
+
+def _unmatched(request: TurnRequest, restored: Restored) -> Iterator[Notice]:
+    if not restored.is_matched:
+        yield Notice(
+            agent=request.agent,
+            code="continuation-unmatched",
+            message="The continuation is unknown here, too old, or of another conversation; earlier reads are gone.",
         )
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import Finish, ModelDone, Usage
-from satchel.chat.messages import Message, Reasoning, Text, ToolOutput, ToolUse, message
+from satchel.chat.messages import Extra, Message, Reasoning, Text, ToolOutput, ToolUse, message
 from satchel.chat.request import ChatRequest, ToolPolicy, ToolSpec
 from satchel.context.budget import tokens
 from satchel.engine.calls import OwnCalls
 from satchel.engine.events import (
     CallDelta,
     Notice,
+    ProseJoiner,
     ReasoningDelta,
     RoundFinished,
     SkillLoaded,
@@ -30,14 +31,23 @@ from satchel.engine.request import TurnRequest
 from satchel.engine.round import Partition, Round
 from satchel.errors import UpstreamError
 from satchel.ports.models import ModelClient
-from satchel.tools.base import ToolContext, ToolResult
+from satchel.tools.base import ToolContext
+
+Keep = Callable[[str, tuple[ToolUse, ...], tuple[Message, ...]], str]
+"""Given the text and the calls that the client saw and the messages that were added: the continuation."""
+
+
+def _keep_nothing(text: str, calls: tuple[ToolUse, ...], transcript: tuple[Message, ...]) -> str:
+    del text, calls, transcript
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPlan:
     """All that is decided before the first round. ``messages`` carry the block; ``opening`` are the first events.
 
-    ``withdrawn`` names tools of ours that the client declared itself: the client's win.
+    ``withdrawn`` names tools of ours that are not declared: the client has one of that name, which wins, or there is
+    nothing for them to do.
     """
 
     request: TurnRequest
@@ -47,6 +57,7 @@ class TurnPlan:
     started: TurnStarted
     withdrawn: frozenset[str] = frozenset()
     opening: tuple[Notice | SkillLoaded, ...] = ()
+    keep: Keep = _keep_nothing
 
 
 class Turn:
@@ -60,6 +71,10 @@ class Turn:
         self._messages: list[Message] = list(plan.messages)
         self._usage: list[Usage] = []
         self._spent = 0
+        self._prose = ProseJoiner()
+        self._shown: list[str] = []
+        self._was_urged = False
+        self._extra: Extra = {}
         self._own = OwnCalls(
             plan.hosts,
             limits,
@@ -101,16 +116,32 @@ class Turn:
                 await host.aclose()
 
     async def _run(self) -> AsyncGenerator[TurnEvent, None]:
+        async with aclosing(self._rounds()) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    self._shown.append(self._prose.feed(event))
+                yield event
+
+    async def _rounds(self) -> AsyncGenerator[TurnEvent, None]:
         number = 0
         while True:
             number += 1
             is_last = number > self._limits.max_rounds
             specs = () if is_last else self._own.specs()
             partition = Partition.of(self._own.names, [tool.name for tool in self._plan.request.chat.tools])
+            one_call = self._plan.request.chat.one_call and not partition.is_passthrough
             held: list[TextDelta | ReasoningDelta | CallDelta] | None = (
                 [] if any(host.holds_answer() for host in self._plan.hosts) else None
             )
-            current = Round(self._models, self._chat(number, specs), partition, agent=self._agent, number=number)
+            current = Round(
+                self._models,
+                self._chat(number, specs),
+                partition,
+                agent=self._agent,
+                number=number,
+                taken=(use.call_id for said in self._messages for use in said.tool_uses),
+                one_call=one_call,
+            )
             async with current:
                 if number == 1:
                     # Only now has the model server taken the request: a refusal comes before any event.
@@ -123,35 +154,42 @@ class Turn:
                             yield event
                         else:
                             held.append(event)
-            done = replace(current.done, message=self._replayable(partition.spelled(current.done.message)))
+            done = current.done
+            said = self._without_reasoning(done.message)
             self._account(done)
             yield RoundFinished(agent=self._agent, round=number, finish=done.finish, usage=done.usage)
-            ours, theirs = partition.split(done.message.tool_uses)
+            ours, theirs = partition.split(said.tool_uses)
+            if one_call:
+                theirs = tuple(use for use in theirs if use is said.tool_uses[0])
+                ours = tuple(use for use in said.tool_uses if use not in theirs)
 
             if not ours and not theirs and not is_last:
                 context = ToolContext(agent=self._agent, round=number)
                 added = [item for host in self._plan.hosts for item in await host.before_answer(context)]
                 if added:
-                    self._messages += [done.message, *added]
+                    self._messages += [said, *added]
+                    continue
+                if self._is_mute(done, number) and not self._was_urged and self._remaining() != 0:
+                    self._was_urged = True
+                    self._tell(_URGE)
                     continue
             for event in held or ():
                 yield event
-            if not ours:
-                self._messages.append(done.message)
-                if is_last and not theirs and not done.message.text.strip():
-                    yield self._out_of_rounds(number, after="")
-                yield self._done(number, "tool_calls" if theirs else done.finish, theirs, hit_limit=is_last)
-                return
-            if is_last:
-                self._messages.append(_without_calls(done.message, keep=theirs))
-                yield self._out_of_rounds(number, after=done.message.text)
-                yield self._done(number, "tool_calls" if theirs else "stop", theirs, hit_limit=True)
+            if not ours or is_last:
+                self._messages.append(_without_calls(said, keep=theirs))
+                if is_last and (ours or not (theirs or said.text.strip())):
+                    yield self._added(number, _OUT_OF_ROUNDS.format(rounds=self._limits.max_rounds))
+                elif not theirs and self._is_mute(done, number):
+                    yield self._added(number, _MUTE)
+                finish: Finish = "tool_calls" if theirs else "stop" if ours else done.finish
+                yield self._done(number, finish, theirs, hit_limit=is_last)
                 return
 
-            async with aclosing(self._own.answer(ours, round_number=number)) as events:
+            at_most = (0 if theirs else 1) if one_call else None
+            async with aclosing(self._own.answer(ours, round_number=number, at_most=at_most)) as events:
                 async for event in events:
                     yield event
-            self._record(_replayed(done.message, theirs, self._own.uses), self._own.uses, self._own.results)
+            self._record(_replayed(said, theirs, self._own.uses), theirs)
             if theirs:
                 yield self._done(number, "tool_calls", theirs)
                 return
@@ -159,7 +197,11 @@ class Turn:
                 yield self._done(number, "length", ())
                 return
             if number == self._limits.max_rounds:
-                self._messages.append(message("user", _LIMIT_NOTE.format(rounds=number)))
+                self._tell(_LIMIT_NOTE.format(rounds=number))
+
+    def _is_mute(self, done: ModelDone, number: int) -> bool:
+        """Whether the model ended without a word after an earlier round of this turn gave it what it asked for."""
+        return number > 1 and done.finish == "stop" and not done.message.text.strip()
 
     # -- one request upstream -------------------------------------------------------------------------------------
 
@@ -169,12 +211,11 @@ class Turn:
         policy = asked.tool_choice
         if number > 1 and policy is not None and policy.mode in {"required", "named"}:
             # A forced call in every round would never end.
-            policy = ToolPolicy() if tools else None
-        if not tools and self._plan.hosts:
-            policy = None
-        return replace(
+            policy = ToolPolicy()
+        chat = replace(
             asked, messages=tuple(self._messages), tools=tools, tool_choice=policy, max_tokens=self._remaining()
         )
+        return chat if tools or not self._plan.hosts else _without_tool_settings(chat)
 
     def _remaining(self) -> int | None:
         budget = self._plan.request.chat.max_tokens
@@ -182,24 +223,33 @@ class Turn:
 
     def _account(self, done: ModelDone) -> None:
         self._usage.append(done.usage or Usage())
+        self._extra = done.extra
         # Servers that report nothing are charged by the usual estimate, so that a budget still ends.
         written = done.message.text + "".join(use.arguments for use in done.message.tool_uses)
         self._spent += done.usage.completion_tokens if done.usage else tokens(written)
 
     # -- the transcript ----------------------------------------------------------------------------------------------
 
-    def _replayable(self, said: Message) -> Message:
-        if self._plan.capabilities.reasoning_replay != "drop":
+    def _without_reasoning(self, said: Message) -> Message:
+        """The assistant's message with the reasoning that goes back upstream, and no other."""
+        replay = self._plan.capabilities.reasoning_replay
+        if replay == "text":
             return said
-        return replace(said, parts=tuple(part for part in said.parts if not isinstance(part, Reasoning)))
+        kept = (
+            part
+            for part in said.parts
+            if not isinstance(part, Reasoning) or (replay == "opaque" and part.opaque is not None)
+        )
+        return replace(said, parts=tuple(kept))
 
-    def _record(self, said: Message, ours: Sequence[ToolUse], results: Sequence[ToolResult]) -> None:
+    def _record(self, said: Message, theirs: tuple[ToolUse, ...]) -> None:
+        ours, results = self._own.uses, self._own.results
         if not self._plan.capabilities.tool_role:
             # The chat template would drop calls and results without a word, so both become prose.
             told = "\n\n".join(
                 f"Result of your {use.name} call:\n{result.text}" for use, result in zip(ours, results, strict=True)
             )
-            self._messages += [_without_calls(said, keep=()), message("user", told)]
+            self._messages += [_without_calls(said, keep=theirs), message("user", told)]
             return
         self._messages.append(said)
         self._messages += [
@@ -210,16 +260,25 @@ class Turn:
             for use, result in zip(ours, results, strict=True)
         ]
 
+    def _tell(self, text: str) -> None:
+        """Says something to the model. Two user's messages in a row would be refused by strict templates."""
+        last = self._messages[-1]
+        if last.role == "user" and len(self._messages) > len(self._plan.messages):
+            self._messages[-1] = replace(last, parts=(*last.parts, Text(text=f"\n\n{text}")))
+        else:
+            self._messages.append(message("user", text))
+
     # -- the end --------------------------------------------------------------------------------------------------
 
-    def _out_of_rounds(self, number: int, *, after: str) -> TextDelta:
-        gap = "\n\n" if after.strip() else ""
-        text = gap + _OUT_OF_ROUNDS.format(rounds=self._limits.max_rounds)
+    def _added(self, number: int, text: str) -> TextDelta:
+        """A sentence of ours at the end of the answer, in the transcript too."""
         last = self._messages[-1]
-        self._messages[-1] = replace(last, parts=(*last.parts, Text(text=text)))
-        return TextDelta(agent=self._agent, round=number, text=text)
+        shown = f"\n\n{text}" if last.text.strip() else text
+        self._messages[-1] = replace(last, parts=(*last.parts, Text(text=shown)))
+        return TextDelta(agent=self._agent, round=number, text=shown)
 
     def _done(self, number: int, finish: Finish, theirs: tuple[ToolUse, ...], *, hit_limit: bool = False) -> TurnDone:
+        transcript = tuple(self._messages[len(self._plan.messages) :])
         return TurnDone(
             agent=self._agent,
             round=number,
@@ -229,7 +288,9 @@ class Turn:
             rounds=number,
             hit_round_limit=hit_limit,
             client_calls=theirs,
-            transcript=tuple(self._messages[len(self._plan.messages) :]),
+            transcript=transcript,
+            continuation=self._plan.keep("".join(self._shown), theirs, transcript),
+            extra=self._extra,
         )
 
 
@@ -241,6 +302,18 @@ _OUT_OF_ROUNDS = (
     "[This answer ran out of its tool-call budget of {rounds} rounds before it was finished; "
     "some of it could not be checked.]"
 )
+_URGE = "Your last reply was empty. Answer now, using what you have read."
+_MUTE = "[The model gave no answer after its tool calls.]"
+_TOOL_SETTINGS = frozenset({"tool_choice", "parallel_tool_calls"})
+
+
+def _without_tool_settings(chat: ChatRequest) -> ChatRequest:
+    """Servers refuse settings about tools in a request that declares none."""
+    extra = {
+        format_: {key: value for key, value in fields.items() if key not in _TOOL_SETTINGS}
+        for format_, fields in chat.extra.items()
+    }
+    return replace(chat, tool_choice=None, one_call=False, extra=extra)
 
 
 def _replayed(said: Message, theirs: Sequence[ToolUse], ours: Sequence[ToolUse]) -> Message:

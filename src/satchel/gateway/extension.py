@@ -31,10 +31,10 @@ class Extension:
         elif isinstance(event, Notice):
             self._notices.append(NoticeBody(code=event.code, message=event.message))
 
-    def field(self, done: TurnDone, encode_usage: Callable[[Usage], object]) -> dict[str, object]:
+    def field(self, done: TurnDone, encode_usage: Callable[[Usage], object], **more: object) -> dict[str, object]:
         """``{"satchel": {"rounds", "skills", "notices", "continuation"}}``; the last two only where there is one.
 
-        ``encode_usage`` writes the usage of a generation as the surface writes it.
+        ``encode_usage`` writes the usage of a generation as the surface writes it; ``more`` is what this surface adds.
         """
         said: dict[str, object] = {
             "rounds": [encode_usage(usage) for usage in done.usage_by_round],
@@ -44,4 +44,4 @@ class Extension:
             said["notices"] = [notice.model_dump() for notice in self._notices]
         if done.continuation:
             said["continuation"] = done.continuation
-        return {"satchel": said}
+        return {"satchel": {**said, **more}}

@@ -9,8 +9,10 @@ from operator import attrgetter
 from typing import Literal
 
 from satchel.skills.model import Diagnostic, Skill
+from satchel.skills.rank import Ranking, mentioned
 
 _ORDER = attrgetter("ref.name", "location")
+_RANKED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,25 @@ class Catalog:
             elif name not in unknown:
                 unknown.append(name)
         return tuple(found[key] for key in sorted(found)), tuple(unknown)
+
+    @cached_property
+    def _ranking(self) -> Ranking:
+        """The index over names and descriptions; made at the first search, the same whoever makes it."""
+        return Ranking((skill.name, skill.summary) for skill in self.skills)
+
+    def rank(self, text: str, *, limit: int = _RANKED, min_score: float = 0.0) -> tuple[tuple[Skill, float], ...]:
+        """At most ``limit`` skills that ``text`` may be about, with their scores, the best first.
+
+        Empty for a text that matches nothing. ``limit`` 0 or less is the default; ``min_score`` above 0 then leaves out
+        those below it.
+        """
+        found = self._ranking.search(text, limit if limit > 0 else _RANKED)
+        return tuple((self.skills[position], score) for position, score in found if score >= min_score)
+
+    def mentions(self, text: str) -> tuple[Skill, ...]:
+        """The skills that ``text`` names as ``$name``, in order of mention, each once."""
+        found = (self.get(name) for name in mentioned(text))
+        return tuple({skill.ref.name: skill for skill in found if skill is not None}.values())
 
     @property
     def offered(self) -> tuple[Skill, ...]:

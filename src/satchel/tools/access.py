@@ -18,6 +18,8 @@ from satchel.tools.base import ToolResult, failure
 
 READ_TOOL = "skills_read"
 LIST_TOOL = "skills_list"
+SEARCH_TOOL = "skill_search"
+FULL_TOOL = "skill_read"
 
 _SMALLEST_PAGE = 256
 _NAMES_SHOWN = 40
@@ -56,6 +58,12 @@ class SkillAccess:
         """The reachable skill of that name, in any letter case, also with the ``$`` of a mention."""
         return self._catalog.get(name) or self._catalog.get(name.strip().removeprefix("$"))
 
+    def search(self, query: str, limit: int) -> tuple[Skill, ...]:
+        """At most ``limit`` reachable skills for a query: those that it mentions as ``$name``, then the best ranked."""
+        ranked = (skill for skill, _ in self._catalog.rank(query, limit=limit))
+        found = {skill.location or skill.name: skill for skill in (*self._catalog.mentions(query), *ranked)}
+        return tuple(found.values())[:limit]
+
     async def load(self, skill: Skill) -> LoadedSkill:
         """Body and file index. Raises ``SkillError``."""
         loaded = self._loaded.get(skill.name)
@@ -80,13 +88,13 @@ class SkillAccess:
             return ""
         return f'"{skill.name}" is a skill, not a tool. Load it with {read_call(skill.name, MANIFEST)}.'
 
-    def no_such_skill(self, given: str) -> ToolResult:
-        """The failure for a skill that this turn cannot reach, whether it exists or not."""
+    def no_such_skill(self, given: str, *, tool: str = READ_TOOL) -> ToolResult:
+        """The failure of ``tool`` for a skill that this turn cannot reach, whether it exists or not."""
         names = [skill.name for skill in self.skills]
         if not names:
             return failure("skill-not-found", "No skills are available in this conversation.")
         said = one_line(given)[:_GIVEN_LENGTH]
-        reason = f'No skill called "{said}" is available.' if said else f"{READ_TOOL} needs the name of a skill."
+        reason = f'No skill called "{said}" is available.' if said else f"{tool} needs the name of a skill."
         near = near_names(said, names) if len(names) > _NAMES_SHOWN else ()
         close = f" Did you mean {', '.join(near)}?" if near else ""
         more = f" and {len(names) - _NAMES_SHOWN} more; call {LIST_TOOL}" if len(names) > _NAMES_SHOWN else ""
@@ -145,7 +153,12 @@ def text_argument(arguments: Mapping[str, Json], *names: str) -> str:
 
 def offset_argument(arguments: Mapping[str, Json]) -> int:
     """The ``offset`` as a whole number from 0 on, however it was written; 0 when it cannot be read."""
-    value = arguments.get("offset")
+    return count_argument(arguments, "offset")
+
+
+def count_argument(arguments: Mapping[str, Json], *names: str) -> int:
+    """The first of the named arguments that is there, as a whole number from 0 on; 0 when it cannot be read."""
+    value = next((arguments[name] for name in names if name in arguments), None)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return 0
     try:

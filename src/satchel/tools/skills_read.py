@@ -71,12 +71,12 @@ class SkillsRead:
                 page, repeated = await self._access.read(skill, whole, offset)
                 path = whole
             if path == MANIFEST and page.is_last:
-                return _delivered(await self._access.load(skill), page, repeated=repeated)
+                return delivered(await self._access.load(skill), page, repeated=repeated)
         except PathError as error:
             return told(error, skill=skill.name, path=path, more=await self._instead(skill, path, error))
         except SkillError as error:
             return told(error, skill=skill.name, path=path)
-        return ToolResult(text=_text(skill, path, page, repeated=repeated), skill=skill.name, path=path)
+        return ToolResult(text=page_text(skill, path, page, repeated=repeated), skill=skill.name, path=path)
 
     async def _instead(self, skill: Skill, path: str, error: PathError) -> str:
         """Which files there are, when the model named none of them."""
@@ -108,7 +108,8 @@ def _without_prefix(skill: str, path: str) -> str:
     return rest if slash and folder.casefold() == skill.casefold() else path
 
 
-def _text(skill: Skill, path: str, page: Page, *, repeated: bool) -> str:
+def page_text(skill: Skill, path: str, page: Page, *, repeated: bool) -> str:
+    """A page as the model gets it: what it is, its text, and when more follows the call for that."""
     head = [f"Skill: {skill.name}", f"File: {path}"]
     if page.start or not page.is_last:
         head.append(f"Bytes {page.start}-{page.end} of {page.total}")
@@ -120,9 +121,9 @@ def _text(skill: Skill, path: str, page: Page, *, repeated: bool) -> str:
     return f"{text}\n\n[Truncated. Continue with {read_call(skill.name, path, page.end)}.]"
 
 
-def _delivered(loaded: LoadedSkill, page: Page, *, repeated: bool) -> ToolResult:
+def delivered(loaded: LoadedSkill, page: Page, *, repeated: bool) -> ToolResult:
     """The last page of the instructions, with the index of the bundled files."""
-    text = _text(loaded.skill, MANIFEST, page, repeated=repeated)
+    text = page_text(loaded.skill, MANIFEST, page, repeated=repeated)
     files = bundled(loaded)
     if files:
         lines = [

@@ -16,6 +16,8 @@ from satchel.library.roots import default_roots, install_dir
 from satchel.skills.dialects import DIALECTS
 from satchel.sources.directory import DirectorySource
 from satchel.tools.access import SkillAccess
+from satchel.tools.skill_read import SkillRead
+from satchel.tools.skill_search import SkillSearch
 from satchel.tools.skills_list import SkillsList
 from satchel.tools.skills_read import SkillsRead
 
@@ -82,4 +84,5 @@ def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
         selected={skill.name for skill in context.reach.selected},
         page_bytes=page_bytes(context.capabilities.context_tokens),
     )
-    return (ToolBox((SkillsList(access), SkillsRead(access)), advise=access.advise),)
+    tools = (SkillsList(access), SkillsRead(access), SkillSearch(access), SkillRead(access))
+    return (ToolBox(tools, advise=access.advise),)

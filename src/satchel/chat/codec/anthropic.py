@@ -107,17 +107,22 @@ def _decode_settings(node: Node) -> ChatRequest:
         ),
         max_tokens=node.get("max_tokens").optional_integer(),
         tool_choice=_decode_policy(node.get("tool_choice")),
+        one_call=node.get("tool_choice").value is not None
+        and node.get("tool_choice").get("disable_parallel_tool_use").value is True,
     )
 
 
 def _encode_settings(request: ChatRequest) -> Object:
+    policy = request.tool_choice
+    if policy is None and request.one_call and request.tools:
+        policy = ToolPolicy()
     settings: dict[str, Json] = {
         "model": request.model or None,
         "temperature": request.sampling.temperature,
         "top_p": request.sampling.top_p,
         "stop_sequences": list(request.sampling.stop) or None,
         "max_tokens": request.max_tokens,
-        "tool_choice": _encode_policy(request.tool_choice),
+        "tool_choice": _encode_policy(policy, one_call=request.one_call),
     }
     return {key: value for key, value in settings.items() if value is not None}
 
@@ -138,12 +143,11 @@ def _decode_policy(node: Node) -> ToolPolicy | None:
             raise node.get("type").bad("auto, any, none or tool")
 
 
-def _encode_policy(policy: ToolPolicy | None) -> Json:
+def _encode_policy(policy: ToolPolicy | None, *, one_call: bool) -> Json:
     if policy is None:
         return None
-    if policy.mode == "named":
-        return {"type": "tool", "name": policy.name}
-    return {"type": _WORDS[policy.mode]}
+    body: Object = {"type": _WORDS[policy.mode]} if policy.mode != "named" else {"type": "tool", "name": policy.name}
+    return body | {"disable_parallel_tool_use": True} if one_call and policy.mode != "none" else body
 
 
 def _decode_tool(node: Node) -> ToolSpec | None:

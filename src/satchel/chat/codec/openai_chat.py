@@ -47,7 +47,17 @@ __all__ = [
 
 _LIMIT = "max_tokens"
 _NEWER_LIMIT = "max_completion_tokens"
-_SETTINGS = ("model", "temperature", "top_p", "seed", "stop", _LIMIT, _NEWER_LIMIT, "tool_choice")
+_SETTINGS = (
+    "model",
+    "temperature",
+    "top_p",
+    "seed",
+    "stop",
+    _LIMIT,
+    _NEWER_LIMIT,
+    "tool_choice",
+    "parallel_tool_calls",
+)
 
 
 def decode_request(body: Mapping[str, Json]) -> ChatRequest:
@@ -94,6 +104,7 @@ def _decode_settings(node: Node) -> ChatRequest:
         ),
         max_tokens=node.get(_LIMIT).optional_integer() if limit is None else limit,
         tool_choice=_decode_policy(node.get("tool_choice")),
+        one_call=node.get("parallel_tool_calls").value is False,
     )
 
 
@@ -106,6 +117,7 @@ def _encode_settings(request: ChatRequest, limit: str) -> Object:
         "stop": list(request.sampling.stop) or None,
         limit: request.max_tokens,
         "tool_choice": _encode_policy(request.tool_choice),
+        "parallel_tool_calls": False if request.one_call else None,
     }
     return {key: value for key, value in settings.items() if value is not None}
 

@@ -48,7 +48,7 @@ __all__ = [
     "encode_usage",
 ]
 
-_SETTINGS = ("model", "temperature", "top_p", "max_output_tokens", "tool_choice")
+_SETTINGS = ("model", "temperature", "top_p", "max_output_tokens", "tool_choice", "parallel_tool_calls")
 
 
 def decode_request(body: Mapping[str, Json]) -> ChatRequest:
@@ -92,6 +92,7 @@ def _decode_settings(node: Node) -> ChatRequest:
         ),
         max_tokens=node.get("max_output_tokens").optional_integer(),
         tool_choice=_decode_policy(node.get("tool_choice")),
+        one_call=node.get("parallel_tool_calls").value is False,
     )
 
 
@@ -102,6 +103,7 @@ def _encode_settings(request: ChatRequest) -> Object:
         "top_p": request.sampling.top_p,
         "max_output_tokens": request.max_tokens,
         "tool_choice": _encode_policy(request.tool_choice),
+        "parallel_tool_calls": False if request.one_call else None,
     }
     return {key: value for key, value in settings.items() if value is not None}
 

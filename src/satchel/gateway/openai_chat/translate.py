@@ -15,7 +15,6 @@ from satchel.engine.events import (
     CallDelta,
     ProseJoiner,
     ReasoningDelta,
-    SkillLoaded,
     TextDelta,
     ToolFinished,
     TurnDone,
@@ -25,6 +24,7 @@ from satchel.engine.events import (
 from satchel.engine.request import TurnRequest
 from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
+from satchel.gateway.extension import Extension
 from satchel.gateway.failures import vendor_error
 from satchel.gateway.fields import OURS, check_parts, read_fields, refused
 from satchel.gateway.openai_chat.steps import invocation, step
@@ -82,24 +82,22 @@ class _Answer:
         self._created = int(time.time())
         self._model = ""
         self._joiner = ProseJoiner()
-        self._skills: list[str] = []
+        self._extension = Extension()
         self._invocations: list[dict[str, object]] = []
 
     def _head(self, kind: str) -> dict[str, object]:
         return {"id": self._id, "object": kind, "created": self._created, "model": self._model}
 
     def _note(self, event: TurnEvent) -> None:
-        if isinstance(event, SkillLoaded) and event.ref.name not in self._skills:
-            self._skills.append(event.ref.name)
-        elif isinstance(event, ToolFinished):
+        self._extension.note(event)
+        if isinstance(event, ToolFinished):
             self._invocations.append(invocation(event))
         elif isinstance(event, TurnStarted) and event.agent == self._agent:
             self._model = event.model
 
     def _cost(self, done: TurnDone) -> dict[str, object]:
-        rounds = [encode_usage(usage) for usage in done.usage_by_round]
-        ours = {"rounds": rounds, "skills": list(self._skills), "invocations": self._invocations}
-        return {"usage": encode_usage(done.usage), "satchel": ours}
+        extension = self._extension.field(done, encode_usage, invocations=self._invocations)
+        return {"usage": encode_usage(done.usage), **extension}
 
 
 class ChunkEncoder(_Answer):
@@ -149,15 +147,19 @@ class ChunkEncoder(_Answer):
         function = {"name": event.name, "arguments": event.arguments}
         return {"index": event.index, "id": event.call_id, "type": "function", "function": function}
 
-    def _chunk(self, delta: Mapping[str, object], finish: str | None = None) -> bytes:
+    def _chunk(
+        self, delta: Mapping[str, object], finish: str | None = None, ours: Mapping[str, object] | None = None
+    ) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         unknown_yet = {"usage": None} if self._include_usage else {}
-        return _event({**self._head("chat.completion.chunk"), "choices": [choice], **unknown_yet})
+        return _event({**self._head("chat.completion.chunk"), "choices": [choice], **unknown_yet, **(ours or {})})
 
     def _end(self, done: TurnDone) -> bytes:
-        end = self._chunk({}, done.finish)
         if not self._include_usage:
-            return end
+            # No chunk comes after this one, so a continuation comes with the finish reason.
+            ours = self._extension.field(done, encode_usage) if done.continuation else {}
+            return self._chunk({}, done.finish, ours)
+        end = self._chunk({}, done.finish)
         return end + _event({**self._head("chat.completion.chunk"), "choices": [], **self._cost(done)})
 
 

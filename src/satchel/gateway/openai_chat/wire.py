@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from satchel.gateway.extension import NoticeBody
 from satchel.gateway.fields import MAX_MESSAGES, MAX_TOOLS, SkillFields
 
 
@@ -65,11 +66,17 @@ class InvocationBody(BaseModel):
 
 
 class SatchelBody(BaseModel):
-    """Our extension: the usage of each generation, the skills that the model was given or read, and every lookup."""
+    """Our extension: the usage of each generation, the skills that the model was given or read, lookups and notices.
+
+    ``continuation``, sent back as ``skills_continuation`` with the next request of the conversation, gives the model
+    back what it read for this answer. Absent when it read nothing. A stream has it all in its last chunk.
+    """
 
     rounds: list[UsageBody]
     skills: list[str]
     invocations: list[InvocationBody]
+    notices: list[NoticeBody] | None = None
+    continuation: str | None = None
 
 
 class FunctionBody(BaseModel):
