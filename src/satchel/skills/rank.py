@@ -30,7 +30,7 @@ _IS_CJK = re.compile(f"[{_CJK}]")
 _WORD = re.compile(r"[^\W_]+")
 # A name on its own, inside no word (CJK text has no blanks around it). The dollar stands first: a search jumps to it.
 _MENTION = re.compile(
-    rf"\$(?:(?<![^\W].)|(?<=[{_CJK}].))(?<!\$\$)([a-z0-9]+(?:-[a-z0-9]+)*)(?:(?![^\W])|(?=[{_CJK}]))", re.DOTALL
+    rf"\$(?:(?<![^\W].)|(?<=[{_CJK}].))(?<!\$\$)((?>[a-z0-9]+(?:-[a-z0-9]+)*))(?:(?![^\W])|(?=[{_CJK}]))", re.DOTALL
 )
 
 
