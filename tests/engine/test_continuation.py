@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.chat.messages import Media, Message, Opaque, Reasoning, Text, ToolOutput, ToolUse, message
-from satchel.engine.continuation import Continuations, Shelf, estimate_bytes
+from satchel.engine.continuation import Shelf, estimate_bytes
 
 
 class Clock:
@@ -19,64 +19,61 @@ def said(text: str) -> tuple[Message, ...]:
     return (message("assistant", text),)
 
 
-def test_what_was_kept_comes_back_under_its_token() -> None:
-    store = Continuations()
-    messages = (*said("Read it."), message("user", "And?"))
-    token = store.keep("local", messages)
-    assert store.get("local", token) == messages
-    assert store.get("local", token) == messages
+Kept = Shelf[tuple[Message, ...]]
 
 
-def test_tokens_are_new_each_time_and_long_enough_not_to_be_guessed() -> None:
-    store = Continuations()
-    tokens = {store.keep("local", said("x")) for _ in range(50)}
-    assert len(tokens) == 50
-    assert min(map(len, tokens)) > 30
+def keep(shelf: Kept, owner: str, token: str, text: str) -> bool:
+    return shelf.put(owner, token, said(text), messages=said(text))
 
 
-def test_a_given_token_replaces_what_stood_under_it() -> None:
-    store = Continuations()
-    assert store.keep("local", said("first"), "mine") == "mine"
-    assert store.keep("local", said("second"), "mine") == "mine"
-    assert store.get("local", "mine") == said("second")
+def shelf_of(*, max_bytes: int = 1_000_000, ttl_s: float = 60, clock: Clock | None = None) -> Kept:
+    return Shelf(max_bytes=max_bytes, ttl_s=ttl_s, clock=clock or Clock())
+
+
+def test_what_was_kept_comes_back_under_its_token_until_it_is_replaced() -> None:
+    shelf = shelf_of()
+    assert keep(shelf, "local", "t", "first")
+    assert shelf.get("local", "t") == shelf.get("local", "t") == said("first")
+    assert keep(shelf, "local", "t", "second")
+    assert shelf.get("local", "t") == said("second")
 
 
 def test_another_owner_finds_nothing_and_changes_nothing() -> None:
-    store = Continuations()
-    token = store.keep("alice", said("secret"))
-    assert store.get("bob", token) is None
-    store.keep("bob", said("other"), token)
-    assert store.get("alice", token) == said("secret")
+    shelf = shelf_of()
+    keep(shelf, "alice", "t", "secret")
+    assert shelf.get("bob", "t") is None
+    keep(shelf, "bob", "t", "other")
+    assert shelf.get("alice", "t") == said("secret")
 
 
 def test_what_nobody_asked_for_in_time_is_gone() -> None:
     clock = Clock()
-    store = Continuations(ttl_s=60, clock=clock)
-    token = store.keep("local", said("x"))
+    shelf = shelf_of(ttl_s=60, clock=clock)
+    keep(shelf, "local", "t", "x")
     clock.now += 59
-    assert store.get("local", token) is not None
+    assert shelf.get("local", "t") is not None
     clock.now += 59
-    assert store.get("local", token) is not None, "asking renews it"
+    assert shelf.get("local", "t") is not None, "asking renews it"
     clock.now += 60
-    assert store.get("local", token) is None
+    assert shelf.get("local", "t") is None
 
 
 def test_the_least_recently_used_goes_first() -> None:
-    size = estimate_bytes(said("x" * 10_000)[0])
-    store = Continuations(max_bytes=int(size * 2.5))
-    first, second = store.keep("o", said("x" * 10_000)), store.keep("o", said("y" * 10_000))
-    assert store.get("o", first) is not None
-    third = store.keep("o", said("z" * 10_000))
-    assert store.get("o", second) is None
-    assert store.get("o", first) is not None
-    assert store.get("o", third) is not None
+    shelf = shelf_of(max_bytes=int(estimate_bytes(said("x" * 10_000)[0]) * 2.5))
+    keep(shelf, "o", "first", "x" * 10_000)
+    keep(shelf, "o", "second", "y" * 10_000)
+    assert shelf.get("o", "first") is not None
+    keep(shelf, "o", "third", "z" * 10_000)
+    assert shelf.get("o", "second") is None
+    assert shelf.get("o", "first") is not None
+    assert shelf.get("o", "third") is not None
 
 
 def test_what_is_larger_than_all_the_room_is_refused_and_evicts_nobody() -> None:
-    store = Continuations(max_bytes=20_000)
-    small = store.keep("o", said("small"))
-    assert store.keep("o", said("x" * 30_000)) == ""
-    assert store.get("o", small) == said("small")
+    shelf = shelf_of(max_bytes=20_000)
+    keep(shelf, "o", "small", "small")
+    assert not keep(shelf, "o", "large", "x" * 30_000)
+    assert shelf.get("o", "small") == said("small")
 
 
 def test_a_message_that_several_entries_share_counts_once() -> None:

@@ -83,6 +83,7 @@ async def test_a_stream_is_the_default_and_ends_with_one_line_that_says_it_is_do
     assert last["done_reason"] == "stop"
     assert last["total_duration"] >= last["prompt_eval_duration"] + last["eval_duration"] > 0
     assert last["load_duration"] == 0
+    assert last["satchel"].pop("continuation")
     assert last["satchel"] == {
         "rounds": [{"prompt_eval_count": 100, "eval_count": 7}, {"prompt_eval_count": 160, "eval_count": 9}],
         "skills": ["invoice"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -112,28 +111,6 @@ class Shelf(Generic[T]):
             if self._bytes <= self._max_bytes and now < entry.until:
                 return
             self._forget(key)
-
-
-class Continuations:
-    """The messages that answers added to their conversations, under tokens that cannot be guessed."""
-
-    def __init__(
-        self, *, max_bytes: int = 64 * 1024 * 1024, ttl_s: float = 3600.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._shelf: Shelf[tuple[Message, ...]] = Shelf(max_bytes=max_bytes, ttl_s=ttl_s, clock=clock)
-
-    def keep(self, owner: str, messages: Iterable[Message], token: str = "") -> str:
-        """Keeps the messages under ``token``, or under a new one, and returns it; "" when they are too large to keep.
-
-        ``owner`` is "local" or a digest of the caller's key.
-        """
-        kept = tuple(messages)
-        name = token or f"cont_{secrets.token_urlsafe(24)}"
-        return name if self._shelf.put(owner, name, kept, messages=kept) else ""
-
-    def get(self, owner: str, token: str) -> tuple[Message, ...] | None:
-        """What was kept; None for a token that is unknown, too old or another owner's."""
-        return self._shelf.get(owner, token)
 
 
 def estimate_bytes(message: Message) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from satchel.chat.arguments import read_arguments
 from satchel.chat.messages import Json, Message, Opaque, ToolOutput, ToolUse, message
 from satchel.chat.request import ChatRequest
 from satchel.engine.continuation import Shelf
@@ -25,21 +26,28 @@ _STORED_UPSTREAM = frozenset({"previous_response_id", "conversation"})
 class Answer:
     """One answer: what the client saw of it, and the ``messages`` that it really added.
 
-    ``at`` is its place among the client's own messages, ``text`` its text without blanks, ``call_ids`` are the calls
-    that were handed to the client.
+    ``at`` is its place among the client's own messages, ``text`` its text without blanks, ``calls`` are those that were
+    handed to the client.
     """
 
     at: int
     text: str
-    call_ids: frozenset[str]
+    calls: tuple[ToolUse, ...]
     messages: tuple[Message, ...]
 
     def is_seen_as(self, said: Message) -> bool:
         """Whether a client that sends ``said`` means this answer."""
-        if said.role != "assistant":
+        uses = said.tool_uses
+        if said.role != "assistant" or len(uses) != len(self.calls):
             return False
-        ids = frozenset(use.call_id for use in said.tool_uses)
-        return ids == self.call_ids and (bool(ids) or _squeezed(said.text) == self.text)
+        if not uses:
+            return _squeezed(said.text) == self.text
+        return {use.call_id for use in uses} == {use.call_id for use in self.calls} or all(
+            _has_no_id(use)
+            and use.name == call.name
+            and read_arguments(use.arguments) == read_arguments(call.arguments)
+            for use, call in zip(uses, self.calls, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +77,17 @@ class FollowUps:
             if place is not None:
                 places[place] = answer
                 end = place
-        put_back = (places[index].messages if index in places else (said,) for index, said in enumerate(messages))
+        put_back: list[Message] = []
+        ids: dict[str, str] = {}
+        for index, said in enumerate(messages):
+            if index in places:
+                pairs = zip(said.tool_uses, places[index].calls, strict=True)
+                ids |= {use.call_id: call.call_id for use, call in pairs if _has_no_id(use)}
+                put_back += places[index].messages
+            else:
+                put_back.append(_answering(said, ids))
         return Restored(
-            messages=tuple(part for parts in put_back for part in parts),
+            messages=tuple(put_back),
             answers=tuple(places[index] for index in sorted(places)),
             is_matched=bool(answers) and answers[-1] in places.values(),
         )
@@ -81,7 +97,7 @@ class FollowUps:
         request: TurnRequest,
         earlier: Sequence[Answer],
         text: str,
-        calls: Iterable[ToolUse],
+        calls: tuple[ToolUse, ...],
         transcript: tuple[Message, ...],
     ) -> str:
         """A token for this answer and the earlier ones, "" when there is nothing that a client does not have itself.
@@ -89,10 +105,9 @@ class FollowUps:
         ``text`` and ``calls`` are what the client saw, ``transcript`` is what the turn added.
         """
         answers = tuple(earlier)
-        seen, call_ids = _squeezed(text), frozenset(use.call_id for use in calls)
-        if len(transcript) > 1 and (seen or call_ids):
-            at = len(request.chat.messages)
-            answers = (*answers, Answer(at=at, text=seen, call_ids=call_ids, messages=transcript))
+        seen = _squeezed(text)
+        if len(transcript) > 1 and (seen or calls):
+            answers = (*answers, Answer(at=len(request.chat.messages), text=seen, calls=calls, messages=transcript))
         if not answers:
             return ""
         token = f"cont_{secrets.token_urlsafe(24)}"
@@ -136,6 +151,22 @@ def _ids(raw: Json) -> Iterator[str]:
     if isinstance(raw, Mapping):
         yield from (value for key in ("id", "call_id") if isinstance(value := raw.get(key), str))
         yield from _ids(raw.get("tool_calls"))
+
+
+def _has_no_id(use: ToolUse) -> bool:
+    """Whether the client did not say which call it means: Ollama's clients keep no ids."""
+    return use.extra.get("ollama", {}).get("id", "") is None
+
+
+def _answering(said: Message, ids: Mapping[str, str]) -> Message:
+    """The message with its results under the ids of the calls as they were made."""
+    if not any(isinstance(part, ToolOutput) and part.call_id in ids for part in said.parts):
+        return said
+    parts = (
+        replace(part, call_id=ids.get(part.call_id, part.call_id)) if isinstance(part, ToolOutput) else part
+        for part in said.parts
+    )
+    return replace(said, parts=tuple(parts))
 
 
 def _place(messages: Sequence[Message], answer: Answer, end: int) -> int | None:

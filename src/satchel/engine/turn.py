@@ -133,15 +133,7 @@ class Turn:
             held: list[TextDelta | ReasoningDelta | CallDelta] | None = (
                 [] if any(host.holds_answer() for host in self._plan.hosts) else None
             )
-            current = Round(
-                self._models,
-                self._chat(number, specs),
-                partition,
-                agent=self._agent,
-                number=number,
-                taken=(use.call_id for said in self._messages for use in said.tool_uses),
-                one_call=one_call,
-            )
+            current = self._round(number, specs, partition, one_call=one_call)
             async with current:
                 if number == 1:
                     # Only now has the model server taken the request: a refusal comes before any event.
@@ -163,16 +155,8 @@ class Turn:
                 theirs = tuple(use for use in theirs if use is said.tool_uses[0])
                 ours = tuple(use for use in said.tool_uses if use not in theirs)
 
-            if not ours and not theirs and not is_last:
-                context = ToolContext(agent=self._agent, round=number)
-                added = [item for host in self._plan.hosts for item in await host.before_answer(context)]
-                if added:
-                    self._messages += [said, *added]
-                    continue
-                if self._is_mute(done, number) and not self._was_urged and self._remaining() != 0:
-                    self._was_urged = True
-                    self._tell(_URGE)
-                    continue
+            if not ours and not theirs and not is_last and await self._is_asked_again(number, done, said):
+                continue
             for event in held or ():
                 yield event
             if not ours or is_last:
@@ -199,11 +183,35 @@ class Turn:
             if number == self._limits.max_rounds:
                 self._tell(_LIMIT_NOTE.format(rounds=number))
 
+    async def _is_asked_again(self, number: int, done: ModelDone, said: Message) -> bool:
+        """Whether the model has to say something else before this answer may go out; then it has been told so."""
+        context = ToolContext(agent=self._agent, round=number)
+        added = [item for host in self._plan.hosts for item in await host.before_answer(context)]
+        if added:
+            self._messages += [said, *added]
+            return True
+        if self._was_urged or not self._is_mute(done, number) or self._remaining() == 0:
+            return False
+        self._was_urged = True
+        self._tell(_URGE)
+        return True
+
     def _is_mute(self, done: ModelDone, number: int) -> bool:
         """Whether the model ended without a word after an earlier round of this turn gave it what it asked for."""
         return number > 1 and done.finish == "stop" and not done.message.text.strip()
 
     # -- one request upstream -------------------------------------------------------------------------------------
+
+    def _round(self, number: int, specs: Sequence[ToolSpec], partition: Partition, *, one_call: bool) -> Round:
+        return Round(
+            self._models,
+            self._chat(number, specs),
+            partition,
+            agent=self._agent,
+            number=number,
+            taken=(use.call_id for said in self._messages for use in said.tool_uses),
+            one_call=one_call,
+        )
 
     def _chat(self, number: int, specs: Sequence[ToolSpec]) -> ChatRequest:
         asked = self._plan.request.chat
