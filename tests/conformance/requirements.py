@@ -13,6 +13,8 @@ from tests.conformance import (
     requirements_003,
     requirements_004,
     requirements_checks,
+    requirements_loop,
+    requirements_streaming,
 )
 from tests.conformance.requirement import Requirement
 
@@ -26,4 +28,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *requirements_003.ROWS,
     *requirements_004.ROWS,
     *requirements_checks.ROWS,
+    *requirements_loop.ROWS,
+    *requirements_streaming.ROWS,
 )

@@ -43,5 +43,20 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("002-render-2", "002", "Skills relevant to this turn.", "tests/context/test_listings.py::test_the_section_of_a_turn_has_its_published_form"),
     Requirement("002-render-3", "002", "(file: /skills/release-notes/SKILL.md)", "tests/conformance/test_seed_002.py::test_the_section_lists_metadata_and_never_a_body"),
     Requirement("002-render-4", "002", "Bodies are never inlined.", "tests/conformance/test_seed_002.py::test_the_section_lists_metadata_and_never_a_body"),
+    # Ranking, mentions and the two tools
+    Requirement("002-rank-1", "002", "a BM25 index over skill names and descriptions", "tests/skills/test_rank.py::test_the_catalogue_ranks_and_cuts"),
+    Requirement("002-rank-2", "002", "the name field is weighted 3× the description", "tests/skills/test_rank.py::test_a_name_counts_more_than_a_description_and_ties_keep_their_order"),
+    Requirement("002-rank-3", "002", "k1 = 1.2, b = 0.75", "tests/skills/test_rank.py::test_the_published_scores"),
+    Requirement("002-rank-4", "002", "that only prefixes an index term is discounted ×0.5", "tests/skills/test_rank.py::test_the_term_itself_wins_over_many_longer_ones"),
+    Requirement("002-rank-5", "002", "CJK text is tokenized into single", "tests/skills/test_rank.py::test_chinese_japanese_and_korean_fragments_are_found"),
+    Requirement("002-rank-6", "002", "(default 5); a minScore <= 0 accepts any match", "tests/skills/test_rank.py::test_the_lowest_score_cuts_what_the_limit_has_left"),
+    Requirement("002-rank-7", "002", "An empty query — or one that matches nothing — returns nil", "tests/skills/test_rank.py::test_the_catalogue_ranks_and_cuts"),
+    Requirement("002-rank-8", "002", "all kept and all rankable", "tests/skills/test_rank.py::test_copies_of_a_name_are_all_ranked_and_a_mention_takes_the_first"),
+    Requirement("002-mention-1", "002", "extracts standalone $name mentions", "tests/skills/test_rank.py::test_a_mention_stands_on_its_own"),
+    Requirement("002-mention-2", "002", "resolves them in mention order", "tests/skills/test_rank.py::test_copies_of_a_name_are_all_ranked_and_a_mention_takes_the_first"),
+    Requirement("002-mention-3", "002", "The user can also activate a skill by mentioning $name.", "tests/engine/test_mentions.py::test_the_body_is_there_once_with_the_message_that_names_it"),
+    Requirement("002-tools-1", "002", "Per turn: explicit $mentions first, then the ranking", "tests/tools/test_skill_search.py::test_mentions_come_first_and_nothing_comes_twice"),
+    Requirement("002-tools-2", "002", "the application ships those tools on top of RankScored and ReadFull", "tests/engine/test_listing_cut.py::test_a_cut_listing_leads_to_a_search_and_the_search_to_the_skill"),
+    Requirement("002-tools-3", "002", "return the metadata plus the body with the frontmatter", "tests/tools/test_skill_search.py::test_the_full_instructions_come_without_the_frontmatter"),
 )
 # fmt: on

@@ -36,6 +36,11 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("checks-28-2", "checks", "An argument that is itself the placeholder for all arguments stays literal in 003.", "tests/conformance/test_substitution.py::test_tnsai"),
     Requirement("checks-29", "checks", "A quoted argument is one; a name does not match inside a longer one.", "tests/conformance/test_substitution.py::test_contextchef"),
     Requirement("checks-30", "checks", "Arguments without a place are appended, blank ones are not, and without any nothing changes.", "tests/conformance/test_substitution.py::test_contextchef"),
+    # Ranking and mentions
+    Requirement("checks-31-1", "checks", "The published scores to twelve places, also of beginnings of words.", "tests/skills/test_rank.py::test_the_published_scores"),
+    Requirement("checks-31-2", "checks", "A term counts more than four longer ones; two letters find a name.", "tests/skills/test_rank.py::test_the_term_itself_wins_over_many_longer_ones"),
+    Requirement("checks-31-3", "checks", "A Chinese fragment finds its description.", "tests/skills/test_rank.py::test_chinese_japanese_and_korean_fragments_are_found"),
+    Requirement("checks-32", "checks", "Two mentions in order, one of three, none in amounts and inside words.", "tests/skills/test_rank.py::test_a_mention_stands_on_its_own"),
     # The section, pages and paths
     Requirement("checks-33", "checks", "The section of 002 has its form, without a line end, and is empty without skills.", "tests/context/test_listings.py::test_the_section_of_a_turn_has_its_published_form"),
     Requirement("checks-34-1", "checks", "A page ends with the offset of the next; the last page says nothing of one.", "tests/tools/test_skill_tools.py::test_a_long_file_comes_in_pages_with_the_call_for_the_next"),
@@ -48,5 +53,9 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("checks-35-5", "checks", "A link as the last part that leaves is refused as a link.", "tests/test_pathguard.py::test_links_that_leave_are_refused_whether_or_not_their_target_exists"),
     Requirement("checks-35-6", "checks", "A link in the middle that leaves is refused as a link.", "tests/test_pathguard.py::test_a_link_in_the_middle_of_a_path_is_checked_too"),
     Requirement("checks-35-7", "checks", "A sibling whose name begins like the root is outside.", "tests/test_pathguard.py::test_inside_is_about_whole_segments"),
+    # Whose tool it is, and how many are answered
+    Requirement("checks-37-1", "checks", "A tool of the client with the name of ours is the one that counts, and that is told.", "tests/engine/test_turn.py::test_a_client_tool_of_the_same_name_wins"),
+    Requirement("checks-37-2", "checks", "A call to an unknown tool with the name of a skill is answered with how to read it.", "tests/engine/test_turn.py::test_wrong_calls_are_answered_in_the_loop"),
+    Requirement("checks-37-3", "checks", "Of nine calls in a round eight are answered.", "tests/engine/test_turn.py::test_no_more_than_eight_calls_a_round"),
 )
 # fmt: on

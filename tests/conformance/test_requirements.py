@@ -18,7 +18,8 @@ from tests.project.tree import ROOT
 
 SEED_ROWS = {"000": AGENT_SH, "001": TENSORSHARP, "002": FLOWCRAFT, "003": TNSAI, "004": CONTEXTCHEF}
 MATRIX = (*range(6, 11), 18, 19, *range(26, 31))
-CHECKS = (*range(1, 21), *range(27, 31), *range(33, 36))
+CHECKS = (*range(1, 21), *range(27, 36), 37)
+STREAMING = range(1, 29)
 LONGEST_QUOTE = 90
 
 
@@ -75,18 +76,19 @@ def test_quotes_are_there_unique_short_and_on_one_line() -> None:
     assert twice(row.quote for row in REQUIREMENTS) == []
     quotes = [row.quote for row in REQUIREMENTS]
     assert [quote for quote in quotes if quote != " ".join(quote.split()) or not quote] == []
-    assert [row.quote for row in REQUIREMENTS if row.seed != "checks" and len(row.quote) > LONGEST_QUOTE] == []
+    assert [row.quote for row in REQUIREMENTS if row.seed.isdigit() and len(row.quote) > LONGEST_QUOTE] == []
 
 
 def test_every_seed_with_a_dialect_has_rows() -> None:
     counts = Counter(row.seed for row in REQUIREMENTS)
     assert [seed for seed in SEED_ROWS if counts[seed] < 20] == []
-    assert set(counts) == {*SEED_ROWS, "checks"}
+    assert set(counts) == {*SEED_ROWS, "checks", "streaming"}
 
 
 def test_the_matrix_and_the_checks_are_complete() -> None:
     assert numbers(REQUIREMENTS, "000-13.1") == list(MATRIX)
     assert numbers(REQUIREMENTS, "checks") == list(CHECKS)
+    assert numbers(REQUIREMENTS, "streaming") == list(STREAMING)
 
 
 @pytest.mark.parametrize("seed", SEED_ROWS)
