@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from satchel.chat.messages import Message, Text, message
 from satchel.chat.request import ToolPolicy
 from satchel.engine.events import Notice, SkillLoaded, TurnEvent
 from satchel.engine.request import SkillSelection, TurnRequest
+from satchel.library import discover
+from satchel.library.inline import InlineSkill
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
 from tests.support import ask, collect, runtime_over, write_skill
 
@@ -174,3 +177,17 @@ async def test_a_body_cannot_end_its_wrapper(skills: Path) -> None:
     mark = opening.split('"')[3]
     assert text.endswith(f'</skill mark="{mark}">')
     assert text.count(f'</skill mark="{mark}">') == 1
+
+
+async def test_a_skill_that_came_with_the_request_can_be_named_and_hides_its_namesake(skills: Path) -> None:
+    elsewhere = skills.parent / "elsewhere"
+    write_skill(elsewhere, "haiku", body="Answer in one line.\n")
+    brought = await asyncio.to_thread(lambda: discover([elsewhere]).load("haiku"))
+    ref = replace(brought.skill.ref, source="request")
+    inline = InlineSkill(loaded=replace(brought, skill=replace(brought.skill, ref=ref)), texts={})
+    model = ScriptedModel([Reply(text=("x",))])
+    request = replace(said(ASKS), skills=SkillSelection(inline=(inline,)))
+    events, _ = await collect(runtime_over(model, skills), request)
+    assert "Answer in one line." in model.requests[0].messages[-1].text
+    assert holders(model) == []
+    assert told(events) == [("haiku", "mentioned")]

@@ -36,7 +36,7 @@ class TurnView:
                 self._text(self._prose.feed(event))
             case Notice():
                 self.line("note", event.message)
-            case SkillLoaded(how="inlined"):
+            case SkillLoaded(how="inlined" | "mentioned"):
                 self.line("skill", f"{event.ref.name}: its {bytes_text(event.bytes)} of instructions are in the prompt")
             case ToolFinished():
                 self._tool(event)
