@@ -290,7 +290,7 @@ class Paced:
     async def models(self, caller: object = None) -> tuple[()]:
         return ()
 
-    def capabilities(self, model: str) -> ModelCapabilities:
+    async def capabilities(self, model: str, caller: object = None) -> ModelCapabilities:
         return ModelCapabilities()
 
     @asynccontextmanager

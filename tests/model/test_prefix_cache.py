@@ -45,7 +45,7 @@ class Reading:
     async def models(self, caller: Caller = Caller()) -> tuple[ModelInfo, ...]:
         return await self._real.models(caller)
 
-    def capabilities(self, model: str, caller: Caller = Caller()) -> ModelCapabilities:
+    async def capabilities(self, model: str, caller: Caller = Caller()) -> ModelCapabilities:
         del model, caller
         return ModelCapabilities()
 
