@@ -107,6 +107,7 @@ async def test_the_whole_answer_is_what_the_stream_said() -> None:
     assert "x-satchel-session" not in headers
     assert list(whole) == [
         "session", "turn", "model", "text", "reasoning", "steps", "loaded", "notices", "tool_calls", "usage", "finish",
+        "continuation",
     ]  # fmt: skip
     assert whole["text"] == words(frames)
     assert whole["reasoning"] == words(frames, "reasoning")
@@ -128,6 +129,7 @@ async def test_calls_of_the_clients_tools_come_piece_by_piece_and_then_whole() -
     assert "".join(piece["arguments"] for piece in pieces) == '{"city": "Graz"}'
     (made,) = one(frames, "tool_calls")["tool_calls"]
     assert made == {"id": "w1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Graz"}'}}
+    assert frames[-1].pop("continuation").startswith("cont_")
     assert frames[-1] == {"done": True, "finish": "tool_calls"}
     assert whole["tool_calls"] == [made]
     assert one(frames, "skill_step")["ok"], "our own call of the same round was answered"

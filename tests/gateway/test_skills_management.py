@@ -127,7 +127,8 @@ async def test_a_turn_that_runs_keeps_its_skills_across_a_rescan(tmp_path: Path)
             write_skill(tmp_path, "csv")
             _, after, _ = await ask(base, "POST", "/api/skills/rescan")
             go_on.set()
-            assert (await stream.rest())[-1] == {"done": True, "finish": "stop"}
+            done = (await stream.rest())[-1]
+            assert (done["done"], done["finish"]) == (True, "stop")
     assert [skill["name"] for skill in after["skills"]] == ["csv", "pdf"]
     (listed,) = (part.text for part in model.requests[1].messages[-1].parts if isinstance(part, ToolOutput))
     assert "pdf" in listed
