@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from satchel import errors
+    from satchel.activation.enforce import ToolPolicy
+    from satchel.activation.permission import Decision, PermissionRequest, ToolRequest
+    from satchel.activation.registry import FilesystemSkillRegistry
+    from satchel.activation.reply import Activation
+    from satchel.activation.session import SkillSession
+    from satchel.activation.trust import Trust
     from satchel.client import SkillsChatClient, SkillsChatRequest, SkillsChatResponse
     from satchel.context.block import BlockOptions, render_block
     from satchel.context.listings import Listing, available_skills, format_skill_listing, render_section, slash_menu
@@ -22,25 +28,35 @@ if TYPE_CHECKING:
     from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill
     from satchel.skills.plain import inline
     from satchel.skills.substitute import Rendered, substitute, substitute_skill
+    from satchel.stores.jsonl import JsonlAudit
     from satchel.sync import run_sync
 
     __version__: str
 
 __all__ = [
+    "Activation",
     "BlockOptions",
     "Catalog",
+    "Decision",
     "Diagnostic",
     "Dialect",
+    "FilesystemSkillRegistry",
+    "JsonlAudit",
     "Library",
     "Listing",
     "LoadedSkill",
     "Page",
+    "PermissionRequest",
     "Rendered",
     "SatchelError",
     "Skill",
+    "SkillSession",
     "SkillsChatClient",
     "SkillsChatRequest",
     "SkillsChatResponse",
+    "ToolPolicy",
+    "ToolRequest",
+    "Trust",
     "__version__",
     "available_skills",
     "check",
@@ -59,20 +75,29 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Activation": "satchel.activation.reply",
     "BlockOptions": "satchel.context.block",
     "Catalog": "satchel.skills.catalog",
+    "Decision": "satchel.activation.permission",
     "Diagnostic": "satchel.skills.model",
     "Dialect": "satchel.skills.dialect",
+    "FilesystemSkillRegistry": "satchel.activation.registry",
+    "JsonlAudit": "satchel.stores.jsonl",
     "Library": "satchel.library",
     "Listing": "satchel.context.listings",
     "LoadedSkill": "satchel.skills.model",
     "Page": "satchel.skills.model",
+    "PermissionRequest": "satchel.activation.permission",
     "Rendered": "satchel.skills.substitute",
     "SatchelError": "satchel.errors",
     "Skill": "satchel.skills.model",
     "SkillsChatClient": "satchel.client",
     "SkillsChatRequest": "satchel.client",
     "SkillsChatResponse": "satchel.client",
+    "SkillSession": "satchel.activation.session",
+    "ToolPolicy": "satchel.activation.enforce",
+    "ToolRequest": "satchel.activation.permission",
+    "Trust": "satchel.activation.trust",
     "available_skills": "satchel.context.listings",
     "check": "satchel.library.checking",
     "discover": "satchel.library",

@@ -95,9 +95,9 @@ class SandboxError(SatchelError):
 
 
 class StoreError(SatchelError):
-    """What is kept between requests cannot be used now."""
+    """What is kept between requests or beside a conversation cannot be used now."""
 
-    codes = frozenset({"session-conflict"})
+    codes = frozenset({"session-conflict", "store-unavailable", "state-invalid"})
 
 
 class RequestError(SatchelError):

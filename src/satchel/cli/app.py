@@ -70,6 +70,12 @@ app.command(
     help="The embedded model's weights: where they are, fetch, verify.",
     sort_key=13,
 )
+app.command(
+    "satchel.cli.trust:app",
+    name="trust",
+    help="The skill folders that you have approved: list, add, remove.",
+    sort_key=13,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from satchel.skills.catalog import Catalog
-from satchel.skills.model import LoadedSkill, Page, SkillRef
+from satchel.skills.fields import YamlValue
+from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
 
 
 class SkillSource(Protocol):
@@ -38,3 +41,46 @@ class Rescans(Protocol):
     """A source that can be told to look again at where its skills come from; the next ``scan`` answers with those."""
 
     async def rescan(self) -> Catalog: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillEntry:
+    """One line of a registry's catalogue (seed 000, section 10).
+
+    ``skill`` is None for a skill that was found and cannot be used; ``diagnostics`` then say why, and ``location`` is
+    where it lies. ``root`` is the directory that the skill must not leave, "" when the registry names none.
+    """
+
+    name: str
+    skill: Skill | None
+    root_index: int = 0
+    root: str = ""
+    location: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """The author's text, "" for a skill that cannot be used."""
+        return self.skill.description if self.skill else ""
+
+    @property
+    def dir(self) -> str:
+        """The skill's directory, "" for one without a file."""
+        return self.skill.location if self.skill else self.location
+
+    @property
+    def frontmatter(self) -> Mapping[str, YamlValue]:
+        """Every field as written."""
+        return self.skill.frontmatter if self.skill else {}
+
+
+class SkillRegistry(Protocol):
+    """Skills by name, for a session. Whatever it raises is told as a skill that cannot be read."""
+
+    async def discover(self) -> Sequence[SkillEntry]:
+        """The catalogue, each name once. Asked once a session, and again at ``SkillSession.reload``."""
+        ...
+
+    async def load(self, name: str) -> LoadedSkill | None:
+        """The skill as it is now, None when it is gone. Asked at every activation."""
+        ...

@@ -34,3 +34,38 @@ def near_names(wanted: str, names: Iterable[str], limit: int = _NEAR) -> tuple[s
     alike = difflib.get_close_matches(said, known, n=limit)
     holds = [name for name in known if len(said) >= _NEAR and said in name]
     return tuple(known[name] for name in dict.fromkeys((*starts, *alike, *holds)))[:limit]
+
+
+def similar_names(wanted: str, names: Iterable[str], *, limit: int = _NEAR, threshold: float = 0.6) -> tuple[str, ...]:
+    """At most ``limit`` of ``names``, by how few letters must change: 1 minus the Levenshtein distance over the length.
+
+    Names below ``threshold`` are left out; of equals the first comes first (seed 000, section 3.3).
+    """
+    said = wanted[:_LONGEST]
+    scored: list[tuple[float, str]] = []
+    for name in names:
+        longest = max(len(said), len(name))
+        most = int(longest * (1 - threshold) + 1e-9)
+        if abs(len(said) - len(name)) <= most and (distance := _distance(said, name)) <= most:
+            scored.append((distance / longest if longest else 0.0, name))
+    scored.sort(key=lambda item: item[0])
+    return tuple(name for _, name in scored[:limit])
+
+
+def _distance(left: str, right: str) -> int:
+    """The Levenshtein distance: a column of the table is two numbers of one bit a row, after Myers and Hyyro."""
+    if not left:
+        return len(right)
+    places: dict[str, int] = {}
+    for index, char in enumerate(left):
+        places[char] = places.get(char, 0) | 1 << index
+    last, full = 1 << len(left) - 1, (1 << len(left)) - 1
+    rises, falls, distance = full, 0, len(left)
+    for char in right:
+        here = places.get(char, 0) | falls
+        level = (((here & rises) + rises) ^ rises) | here
+        up, down = falls | ~(level | rises) & full, rises & level
+        distance += bool(up & last) - bool(down & last)
+        up = (up << 1 | 1) & full
+        rises, falls = (down << 1 & full) | ~(level | up) & full, up & level
+    return distance

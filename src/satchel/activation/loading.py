@@ -1,0 +1,93 @@
+"""From an entry of a registry to a skill with its body, or to the error that the seed has for what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from satchel.activation.permission import contained
+from satchel.activation.reply import Code, RefusedError, refused, shown
+from satchel.errors import SatchelError, SkillError
+from satchel.ports.skills import SkillEntry, SkillRegistry
+from satchel.skills.diagnostics import RULES
+from satchel.skills.model import MANIFEST, LoadedSkill, Skill
+
+_FORMAT = (
+    "frontmatter must be valid YAML between two `---` lines at the top of the file. See agentskills.io/specification."
+)
+_CODES: Mapping[str, Code] = {
+    "name-directory-mismatch": "NAME_MISMATCH",
+    "symlink-outside": "OUTSIDE_WORKSPACE",
+    "symlink-dangling": "IO_ERROR",
+    "manifest-unreadable": "IO_ERROR",
+    "too-many-files": "IO_ERROR",
+    "skill-too-large": "IO_ERROR",
+}
+_MESSAGES: Mapping[Code, str] = {
+    "NAME_MISMATCH": 'skill "{}" declares another name than its directory has.',
+    "OUTSIDE_WORKSPACE": 'skill "{}" lies outside every skill root.',
+    "IO_ERROR": 'skill "{}" cannot be read.',
+    "INVALID_FRONTMATTER": 'skill "{}" has invalid frontmatter.',
+}
+
+
+def require_usable(entry: SkillEntry) -> Skill:
+    """The entry's skill. Raises ``RefusedError`` with what was found when it was discovered."""
+    if entry.skill is None:
+        raise _broken(entry.name, [item.to_dict() for item in entry.diagnostics], entry.location)
+    return entry.skill
+
+
+async def load_entry(registry: SkillRegistry, entry: SkillEntry) -> LoadedSkill:
+    """Body and files as they are now. Raises ``RefusedError``."""
+    result, failure = await contained(_loaded(registry, entry.name))
+    if isinstance(result, SkillError):
+        found = result.data.get("diagnostics")
+        items = cast("list[Mapping[str, object]]", found) if isinstance(found, list) else []
+        raise _broken(entry.name, items, entry.dir, otherwise=result)
+    if isinstance(result, SatchelError):
+        raise _unreadable(entry, result.message, result.hint)
+    if failure:
+        raise _unreadable(entry, f"its registry {failure}")
+    if result is None:
+        raise _unreadable(entry, "it is not there any more")
+    return result
+
+
+async def _loaded(registry: SkillRegistry, name: str) -> LoadedSkill | SatchelError | None:
+    try:
+        return await registry.load(name)
+    except SatchelError as error:
+        return error
+
+
+def _unreadable(entry: SkillEntry, reason: str, hint: str = "") -> RefusedError:
+    message = _MESSAGES["IO_ERROR"].format(shown(entry.name))
+    return refused(entry.name, "IO_ERROR", message, path=_manifest(entry.dir), reason=reason, hint=hint)
+
+
+def _broken(
+    name: str, found: Sequence[Mapping[str, object]], location: str, *, otherwise: SkillError | None = None
+) -> RefusedError:
+    """The error for the first finding that makes a skill unusable."""
+    errors = [item for item in found if item.get("severity") == "error"] or list(found)
+    if not errors:
+        reason = otherwise.message if otherwise else ""
+        message = _MESSAGES["IO_ERROR"].format(shown(name))
+        return refused(name, "IO_ERROR", message, path=_manifest(location), reason=reason)
+    first = errors[0]
+    rule, hint = str(first.get("rule")), str(first.get("hint"))
+    code = _CODES.get(rule, "INVALID_FRONTMATTER")
+    if rule == "manifest-unreadable" and hint == RULES["symlink-outside"].hint:
+        code = "OUTSIDE_WORKSPACE"
+    message = _MESSAGES[code].format(shown(name))
+    if rule.startswith(("yaml-", "frontmatter-")):
+        message, hint = f'skill "{shown(name)}" has malformed YAML frontmatter.', _FORMAT
+    line = first.get("line")
+    reason = str(first.get("message")) + (f" (line {line})" if line else "")
+    path = str(first.get("path") or "") or _manifest(location)
+    return refused(name, code, message, path=path, reason=reason, hint=hint)
+
+
+def _manifest(directory: str) -> str:
+    return f"{directory}/{MANIFEST}" if directory else ""

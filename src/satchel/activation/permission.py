@@ -1,0 +1,181 @@
+"""Asking the host: the hooks, what they are given, and how whatever they do ends in a decision.
+
+A hook is foreign code. Only its words "allow" and "allow_once" (and "allow_tools" for an activation) let anything
+through; an exception, silence past the time limit, "deny", "ask" and any other answer do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from satchel.activation.reply import plain
+from satchel.chat.messages import Json
+from satchel.skills.model import Skill
+
+Decision = Literal["allow", "allow_once", "allow_tools", "deny", "ask"]
+"""What a hook may answer. "ask" counts as "deny". "allow_once" is not remembered.
+
+"allow_tools" allows the skill and consents to the tools that it declares, where the session pre-approves tools.
+"""
+
+Reason = Literal["normal", "untrusted_project_skill"]
+Verdict = Literal["allow", "allow_once", "allow_tools", "deny", "ask", "failed"]
+
+_T = TypeVar("_T")
+_ANSWERS: Mapping[object, Verdict] = {
+    "allow": "allow",
+    "allow_once": "allow_once",
+    "allow_tools": "allow_tools",
+    "deny": "deny",
+    "ask": "ask",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionRequest:
+    """What the permission hook is asked about one activation (seed 000, section 5.6).
+
+    ``path`` is the skill's directory. ``skill`` is the record behind the payload, with the digest of its SKILL.md.
+    """
+
+    skill: Skill
+    path: str
+    root_index: int
+    reason: Reason
+    frontmatter: Mapping[str, Json]
+    tool: Literal["skill"] = "skill"
+    action: Literal["activate"] = "activate"
+
+    @property
+    def always_patterns(self) -> tuple[str, ...]:
+        """The pattern under which a host may remember its answer."""
+        return (f"Skill(name:{self.skill.name})",)
+
+    @property
+    def metadata(self) -> dict[str, Json]:
+        """``name``, ``root_index``, ``frontmatter`` (with ``allowed_tools`` as a list) and ``reason``."""
+        return {
+            "name": self.skill.name,
+            "root_index": self.root_index,
+            "frontmatter": dict(self.frontmatter),
+            "reason": self.reason,
+        }
+
+    def to_dict(self) -> dict[str, Json]:
+        """The payload with exactly the keys of the seed, JSON-safe."""
+        return {
+            "tool": self.tool,
+            "action": self.action,
+            "path": self.path,
+            "always_patterns": list(self.always_patterns),
+            "metadata": self.metadata,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """What the tool hook is asked about one call to another tool while skills are active (seed 000, section 6).
+
+    ``skills`` are the active ones, most recent last; ``allowed_tools`` what each declares, as written. ``declared``
+    tells whether some active skill declares this very call: a fact for the hook, not a permission.
+    """
+
+    tool: str
+    arguments: Mapping[str, Json]
+    skills: tuple[Skill, ...]
+    declared: bool
+    allowed_tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+
+PermissionHook = Callable[[PermissionRequest], Decision | Awaitable[Decision]]
+ToolHook = Callable[[ToolRequest], Decision | Awaitable[Decision]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A hook's ``verdict``. ``reason`` says what went wrong when it "failed"."""
+
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def allows(self) -> bool:
+        """Whether the hook let it through."""
+        return self.verdict in {"allow", "allow_once", "allow_tools"}
+
+
+def permission_request(skill: Skill, *, root_index: int, reason: Reason) -> PermissionRequest:
+    """The request for one skill, with its fields as the seed writes them."""
+    fields: dict[str, Json] = {key: plain(value) for key, value in skill.frontmatter.items()}
+    fields = {"name": skill.name, "description": skill.description, **fields}
+    fields["allowed_tools"] = list(skill.allowed_tools)
+    return PermissionRequest(skill=skill, path=skill.location, root_index=root_index, reason=reason, frontmatter=fields)
+
+
+async def ask(hook: Callable[[Any], object], request: object, *, timeout_s: float) -> Answer:
+    """What the hook says. Never raises for what it does; a plain function runs in a thread of its own."""
+    value, failure = await contained(_called(hook, request), timeout_s)
+    if failure:
+        return Answer(verdict="failed", reason=f"the hook {failure}")
+    verdict = _ANSWERS.get(value) if isinstance(value, str) else None
+    if verdict is None:
+        return Answer(verdict="failed", reason=f"the hook answered with a {type(value).__name__} that means nothing")
+    return Answer(verdict=verdict)
+
+
+async def contained(work: Awaitable[_T], timeout_s: float | None = None) -> tuple[_T | None, str]:
+    """``(result, "")``, or None and what went wrong. Foreign code is left behind when it takes longer."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task,), timeout=timeout_s)
+    finally:
+        finished = task.done()
+        if not finished:
+            task.cancel()
+    if not finished:
+        return None, f"did not answer within {timeout_s:g} seconds"
+    if task.cancelled():
+        return None, "was cancelled"
+    error = task.exception()
+    if error is not None:
+        return None, f"raised {type(error).__name__}"
+    return task.result(), ""
+
+
+async def _called(hook: Callable[[Any], object], request: object) -> object:
+    is_async = inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
+    value = hook(request) if is_async else await _in_thread(hook, request)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _in_thread(hook: Callable[[Any], object], request: object) -> object:
+    """Runs a plain hook in a daemon thread: one that hangs holds up neither the loop nor the end of the program."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[object] = loop.create_future()
+
+    def settle(value: object, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            # A future takes no StopIteration, and the caller wants to know no more than that it failed.
+            done.set_exception(RuntimeError(type(error).__name__) if isinstance(error, StopIteration) else error)
+
+    def run() -> None:
+        value: object = None
+        failure: BaseException | None = None
+        try:
+            value = hook(request)
+        except BaseException as error:  # noqa: BLE001 - whatever a hook raises means no
+            failure = error
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=run, name="satchel-hook", daemon=True).start()
+    return await done

@@ -1,0 +1,210 @@
+"""Registries of skills: over directories, over a source, and several as one with precedence."""
+
+# ruff: noqa: PTH119 - paths are strings here, as in the walk
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeGuard, cast
+
+from satchel.activation.permission import contained
+from satchel.errors import SetupError, SkillError
+from satchel.library import Library
+from satchel.library.library import StrPath
+from satchel.ports.skills import SkillEntry, SkillRegistry, SkillSource
+from satchel.skills.catalog import Catalog
+from satchel.skills.dialect import Dialect
+from satchel.skills.dialects import PORTABLE
+from satchel.skills.files import is_manifest
+from satchel.skills.model import Diagnostic, LoadedSkill, Skill
+
+logger = logging.getLogger("satchel.activation")
+
+Skills = Library | SkillRegistry | SkillSource | StrPath
+"""What a session takes its skills from."""
+
+_OTHERS = frozenset({"name-shadowed", "frontmatter-missing"})
+"""Errors about a folder that do not make it a broken skill: it lost its name, or is none at all."""
+
+
+class FilesystemSkillRegistry:
+    """The skills below ``roots``, in order of precedence, or of a ``Library`` (seed 000, sections 5 and 10).
+
+    ``discover`` answers from memory; ``library.reload()`` reads the directories again.
+    """
+
+    def __init__(self, roots: Library | StrPath | Iterable[StrPath], *, dialect: str | Dialect = PORTABLE) -> None:
+        self.library = roots if isinstance(roots, Library) else Library(roots, dialect=dialect)
+        self._seen: Catalog | None = None
+        self._entries: tuple[SkillEntry, ...] = ()
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories, absolute."""
+        return self.library.roots
+
+    def entries(self) -> tuple[SkillEntry, ...]:
+        """The catalogue, and after it the folders whose skill cannot be used, by the name of their folder."""
+        catalog = self.library.catalog
+        if catalog is not self._seen:
+            positions = {os.path.realpath(root): index for index, root in reversed([*enumerate(self.roots)])}
+            good = {skill.name: self._entry(skill, positions) for skill in reversed(catalog.skills)}
+            taken = {skill.location for skill in catalog.skills}
+            broken = _broken(catalog.diagnostics, taken)
+            rest = (item for name, item in broken.items() if name not in good)
+            self._entries = (*(good[name] for name in sorted(good)), *rest)
+            self._seen = catalog
+        return self._entries
+
+    async def discover(self) -> Sequence[SkillEntry]:
+        return self.entries() if self.library.catalog is self._seen else await asyncio.to_thread(self.entries)
+
+    async def load(self, name: str) -> LoadedSkill | None:
+        try:
+            return await asyncio.to_thread(self.library.load, self.library.get(name) or name)
+        except SkillError as error:
+            if error.code == "skill-not-found":
+                return None
+            raise
+
+    def _entry(self, skill: Skill, positions: Mapping[str, int]) -> SkillEntry:
+        root = self.library.root_of(skill)
+        # A skill without a directory was made by the host, who need not be protected from it.
+        own = skill if skill.location else replace(skill, trusted=True)
+        return SkillEntry(name=skill.name, skill=own, root_index=positions.get(root, 0), root=root)
+
+
+class SourceRegistry:
+    """The skills of a source, which guards its own files."""
+
+    def __init__(self, source: SkillSource) -> None:
+        self._source = source
+        self._catalog = Catalog()
+
+    async def discover(self) -> Sequence[SkillEntry]:
+        found = await self._source.scan()
+        self._catalog = found or self._catalog
+        return [SkillEntry(name=skill.name, skill=skill, root=skill.location) for skill in self._catalog.skills]
+
+    async def load(self, name: str) -> LoadedSkill | None:
+        skill = self._catalog.get(name)
+        return None if skill is None else await self._source.load(skill.ref)
+
+
+class CompositeSkillRegistry:
+    """Several registries as one: the first that has a usable skill of a name gives it, the others are shadowed.
+
+    A registry that fails has no skills, with a warning in the log; it never stops the others.
+    """
+
+    def __init__(self, registries: Iterable[SkillRegistry]) -> None:
+        self._registries = tuple(registries)
+        self._owners: dict[str, SkillRegistry] = {}
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directories of those that have any."""
+        return tuple(root for registry in self._registries for root in roots_of(registry))
+
+    async def discover(self) -> Sequence[SkillEntry]:
+        merged: dict[str, SkillEntry] = {}
+        owners: dict[str, SkillRegistry] = {}
+        offset = 0
+        for registry in self._registries:
+            entries, failure = await contained(registry.discover())
+            if entries is None:
+                logger.warning("a registry of skills %s; it is left out", failure)
+                entries = ()
+            count = max(1, len(roots_of(registry)))
+            for entry in entries:
+                known = merged.get(entry.name)
+                if known is None or (known.skill is None and entry.skill is not None):
+                    merged[entry.name] = replace(entry, root_index=offset + entry.root_index)
+                    owners[entry.name] = registry
+                elif known.skill is not None and entry.skill is not None:
+                    lost = (*known.skill.shadowed, entry.dir or "(no directory)", *entry.skill.shadowed)
+                    merged[entry.name] = replace(known, skill=replace(known.skill, shadowed=lost))
+            offset += max(count, 1 + max((entry.root_index for entry in entries), default=0))
+        self._owners = owners
+        return tuple(merged[name] for name in sorted(merged))
+
+    async def load(self, name: str) -> LoadedSkill | None:
+        owner = self._owners.get(name)
+        return None if owner is None else await owner.load(name)
+
+
+def open_registry(skills: Skills | Iterable[Skills], *, dialect: str | Dialect) -> SkillRegistry:
+    """One registry over whatever is given, in order of precedence; neighbouring directories become one library.
+
+    Raises:
+        SetupError: "setting-invalid" for something that is none of these, or an unknown dialect.
+    """
+    if isinstance(skills, (str, os.PathLike, Library)) or _is_registry(skills) or _is_source(skills):
+        given: list[Skills] = [skills]
+    elif isinstance(skills, Iterable):
+        given = list(skills)
+    else:
+        given = [skills]
+    registries: list[SkillRegistry] = []
+    paths: list[StrPath] = []
+    for item in given:
+        if isinstance(item, (str, os.PathLike)):
+            paths.append(item)
+            continue
+        if paths:
+            registries.append(FilesystemSkillRegistry(paths, dialect=dialect))
+            paths = []
+        registries.append(_registry(item))
+    if paths or not registries:
+        registries.append(FilesystemSkillRegistry(paths, dialect=dialect))
+    return registries[0] if len(registries) == 1 else CompositeSkillRegistry(registries)
+
+
+def roots_of(registry: SkillRegistry) -> tuple[str, ...]:
+    """The directories that the registry says its skills lie in, () when it says none."""
+    given: object = getattr(registry, "roots", ())
+    paths = cast("Sequence[object]", given) if isinstance(given, (tuple, list)) else ()
+    return tuple(path for path in paths if isinstance(path, str))
+
+
+def _registry(item: object) -> SkillRegistry:
+    if isinstance(item, Library):
+        return FilesystemSkillRegistry(item)
+    if _is_registry(item):
+        return item
+    if _is_source(item):
+        return SourceRegistry(item)
+    raise SetupError(
+        "setting-invalid",
+        f"Skills cannot be taken from a {type(item).__name__}.",
+        hint="Give directories, a Library, or an object with discover() and load(name).",
+    )
+
+
+def _is_registry(item: object) -> TypeGuard[SkillRegistry]:
+    return callable(getattr(item, "discover", None)) and callable(getattr(item, "load", None))
+
+
+def _is_source(item: object) -> TypeGuard[SkillSource]:
+    return callable(getattr(item, "scan", None)) and callable(getattr(item, "load", None))
+
+
+def _broken(diagnostics: Iterable[Diagnostic], taken: set[str]) -> dict[str, SkillEntry]:
+    """Folders that hold a skill which cannot be used, by the name of the folder, with all errors about each."""
+    found: dict[str, list[Diagnostic]] = {}
+    for item in diagnostics:
+        is_about_skill = item.severity == "error" or item.rule in {"symlink-outside", "symlink-dangling"}
+        if is_about_skill and item.rule not in _OTHERS:
+            folder, last = os.path.split(item.path)
+            directory = folder if is_manifest(last) else item.path
+            if directory not in taken:
+                found.setdefault(directory, []).append(item)
+    entries: dict[str, SkillEntry] = {}
+    for directory, items in found.items():
+        name = os.path.basename(directory)
+        entries.setdefault(name, SkillEntry(name=name, skill=None, location=directory, diagnostics=tuple(items)))
+    return entries

@@ -1,0 +1,358 @@
+"""The activation session: which skills are in one conversation, and every check on the way there.
+
+Order of the checks (seed 000, section 7, and its code): the call's keys and shape; already active; known; usable;
+disabled for this caller; arguments; body and files; sensitive place; fence; trust and permission; placing arguments.
+A refusal changes nothing: the skill is not active, and the next call is judged anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from satchel.activation.calls import answers, read_calls
+from satchel.activation.carry import Carried, Marker, carry, find_markers
+from satchel.activation.enforce import ToolDecision, ToolPolicy, judge_call
+from satchel.activation.gate import Gate
+from satchel.activation.loading import load_entry, require_usable
+from satchel.activation.params import (
+    Given,
+    check_arguments,
+    command_arguments,
+    parse_command,
+    parse_input,
+    require_kebab,
+)
+from satchel.activation.permission import PermissionHook
+from satchel.activation.registry import FilesystemSkillRegistry, Skills, open_registry, roots_of
+from satchel.activation.reply import (
+    Activation,
+    RefusedError,
+    already_loaded,
+    not_found,
+    refused,
+    resources_of,
+    with_shadowed,
+)
+from satchel.activation.schema import TOOL, Shape, instructions, tool_schema
+from satchel.activation.shelf import Shelf
+from satchel.activation.state import Active, from_json, granted_patterns, to_json
+from satchel.activation.trust import SENSITIVE, Trust
+from satchel.chat.messages import Json
+from satchel.errors import SkillError, StoreError
+from satchel.ports.skills import SkillEntry
+from satchel.ports.state import AuditLog
+from satchel.skills.dialect import Dialect
+from satchel.skills.dialects import PORTABLE, find_dialect
+from satchel.skills.model import LoadedSkill, Skill
+from satchel.skills.names import is_legal_name
+from satchel.skills.substitute import place_variables, substitute_skill
+
+By = Literal["model", "user", "program"]
+"""Who asks for a skill. A model may not have what ``disable-model-invocation`` keeps from it, a user not what
+``user-invocable: false`` does; the host's own program may have everything that is trusted."""
+
+
+class SkillSession:
+    """The skills of one conversation: activated once each, under the host's permission (seed 000).
+
+    ``skills`` is a ``Library``, directories, a ``SkillRegistry``, a ``SkillSource``, or several of these in order of
+    precedence. ``permission`` is asked about every activation; without it only trusted skills activate. ``dialect``
+    counts for directories and arguments (a library brings its own). ``workspace`` are further directories that skills
+    may lie in, ``sensitive`` globs of places where none should. A hook that takes longer than ``hook_timeout_s`` has
+    denied. ``state`` is what ``snapshot`` gave. ``unsafe_allow_skill_without_hook`` is for tests.
+
+    Activations of one session happen one after another, in the order in which they were asked for.
+
+    Raises:
+        SetupError: "setting-invalid" for skills that are none, or an unknown dialect.
+        StoreError: "state-invalid" for a ``state`` that is none.
+    """
+
+    def __init__(
+        self,
+        skills: Skills | Iterable[Skills],
+        *,
+        permission: PermissionHook | None = None,
+        trust: Trust = Trust(),  # noqa: B008 - it never changes
+        tool_policy: ToolPolicy = ToolPolicy(),  # noqa: B008 - it never changes
+        dialect: str | Dialect | None = None,
+        audit: AuditLog | None = None,
+        state: Mapping[str, Json] | None = None,
+        session_id: str = "",
+        workspace: Collection[str | os.PathLike[str]] = (),
+        sensitive: Sequence[str] = SENSITIVE,
+        unsafe_allow_skill_without_hook: bool = False,
+        hook_timeout_s: float = 300.0,
+    ) -> None:
+        registry = open_registry(skills, dialect=PORTABLE if dialect is None else dialect)
+        self.dialect = find_dialect(PORTABLE if dialect is None else dialect)
+        if dialect is None and isinstance(registry, FilesystemSkillRegistry):
+            self.dialect = registry.library.dialect
+        self._shelf = Shelf(registry, self.dialect)
+        self._policy = tool_policy
+        self._gate = Gate(
+            session=session_id or secrets.token_hex(8),
+            permission=permission,
+            trust=trust,
+            audit=audit,
+            workspace=(*(os.fspath(path) for path in workspace), *roots_of(registry)),
+            sensitive=tuple(sensitive),
+            unsafe_without_hook=unsafe_allow_skill_without_hook,
+            timeout_s=hook_timeout_s,
+        )
+        self._lists_all = (
+            permission is not None
+            or unsafe_allow_skill_without_hook
+            or trust.untrusted_project_skills != "hook_required"
+        )
+        self._active: dict[str, Active] = {}
+        self._turn = 0
+        self._lock: asyncio.Lock | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._offered: dict[tuple[str, bool], str] = {}
+        self._instructions: str | None = None
+        if state is not None:
+            self.restore(state)
+
+    @property
+    def id(self) -> str:
+        """The session's name in the audit log and in ``${SESSION_ID}``."""
+        return self._gate.session
+
+    @property
+    def turn(self) -> int:
+        """How many calls, or answers to a round of calls, there were."""
+        return self._turn
+
+    @property
+    def active(self) -> tuple[Skill, ...]:
+        """The active skills, the most recent last."""
+        return tuple(item.skill for item in self._active.values())
+
+    # What the model is told.
+
+    def tools(self, shape: Shape = "openai", *, names: bool = False) -> list[dict[str, Json]]:
+        """The tool's declaration, the same through the whole session. ``names`` lists the skills' names in it."""
+        key = (shape, names)
+        if key not in self._offered:
+            listed = [skill.name for skill in self.offered] if names else ()
+            self._offered[key] = json.dumps(tool_schema(shape, listed))
+        return [json.loads(self._offered[key])]
+
+    def system_message(self) -> dict[str, Json]:
+        """``{"role": "system", "content": ...}`` with the list of skills, the same through the whole session."""
+        if self._instructions is None:
+            self._instructions = instructions(self.offered, dialect=self.dialect)
+        return {"role": "system", "content": self._instructions}
+
+    @property
+    def offered(self) -> tuple[Skill, ...]:
+        """The skills that a model is told of, by name.
+
+        Without a permission hook, skills from roots that are not trusted are left out, and named in the log.
+
+        Raises:
+            SetupError: "setting-invalid" before ``discover``, when the skills come from a registry.
+        """
+        return self._shelf.offered(self._gate.trust, lists_all=self._lists_all)
+
+    async def discover(self) -> tuple[SkillEntry, ...]:
+        """The catalogue, with the skills that cannot be used among it. Asks the registry the first time.
+
+        Raises:
+            StoreError: "store-unavailable" when the registry fails.
+        """
+        try:
+            return tuple((await self._shelf.known()).values())
+        except RefusedError as refusal:
+            raise StoreError("store-unavailable", f"{refusal.reply.message} {refusal.reply.reason}") from refusal
+
+    async def reload(self) -> tuple[SkillEntry, ...]:
+        """Asks the registry again, and reads directories again. Active skills, and what was told of them, stay."""
+        async with self._locked():
+            await self._shelf.forget()
+        return await self.discover()
+
+    # Activating.
+
+    async def activate(self, name: str, arguments: Given = None, *, by: By = "model") -> Activation:
+        """Activates one skill. Never raises for what a model, a skill or a hook does."""
+        return await self.call({"name": name, "arguments": arguments}, by=by)
+
+    async def call(self, tool_input: object, *, by: By = "model") -> Activation:
+        """The same from the tool's input as the model wrote it: a mapping with ``name`` and ``arguments``."""
+        self._turn += 1
+        return await self._call(tool_input, by, self._turn)
+
+    async def invoke(self, text: str) -> Activation | None:
+        """What a user typed: ``/name arguments`` of a known skill is activated; None for any other text."""
+        command = parse_command(text)
+        if command is None:
+            return None
+        try:
+            entry = await self._shelf.find(command[0], exactly=False)
+        except RefusedError as refusal:
+            return refusal.reply
+        if entry is None:
+            return None
+        given = command_arguments(command[1], entry.skill, self.dialect) if entry.skill else None
+        return await self.activate(entry.name, given, by="user")
+
+    async def answer(self, calls: object) -> list[Json]:
+        """The messages that answer a round of calls, in call order; [] for None or no calls.
+
+        ``calls`` are OpenAI ``tool_calls`` or Anthropic content blocks, as objects or dicts. A call to another tool is
+        answered with an error, so pass those that are the host's own elsewhere.
+        """
+        self._turn += 1
+        turn = self._turn
+        replies: list[tuple[str, bool]] = []
+        read = read_calls(calls)
+        for call in read:
+            if call.name != TOOL:
+                text = f'Error [NOT_FOUND]: there is no tool called "{call.name}".\nHint: The tool is called {TOOL}.'
+                replies.append((text, False))
+                continue
+            reply = await self._call(call.arguments, "model", turn)
+            replies.append((reply.output, reply.ok))
+        return answers((call, *reply) for call, reply in zip(read, replies, strict=True))
+
+    async def check_call(self, tool: str, arguments: Mapping[str, Json]) -> ToolDecision:
+        """Whether a call to another tool may run while these skills are active; see ``ToolPolicy``."""
+        if tool == TOOL:
+            return ToolDecision(allowed=True, who="policy")
+        timeout_s = self._gate.timeout_s
+        decision = await judge_call(self._policy, tool, arguments, [*self._active.values()], timeout_s=timeout_s)
+        failure = await self._gate.record(
+            event="tool",
+            decision="allow" if decision.allowed else "deny",
+            who=decision.who,
+            skill=decision.skill,
+            digest=decision.digest,
+            tool=tool,
+            code="" if decision.allowed else "PERMISSION_DENIED",
+            reason=decision.reason,
+        )
+        if failure and decision.allowed:
+            output = f"Error [PERMISSION_DENIED]: the call to {tool} could not be recorded.\nReason: {failure}"
+            return replace(decision, allowed=False, who="policy", reason=failure, output=output)
+        return decision
+
+    # The conversation grows shorter, ends, goes on elsewhere.
+
+    def unload(self, name: str) -> bool:
+        """Takes an active skill out, so that it can be activated anew; False when it was not active."""
+        return self._active.pop(name, None) is not None
+
+    def find_markers(self, text: str) -> tuple[Marker, ...]:
+        """Where ``text`` holds blocks of active skills exactly as this session gave them out."""
+        return find_markers(self._active.values(), text)
+
+    def carry_forward(
+        self, tokens_per_skill: int = 5000, tokens_total: int = 25000, *, kept: Iterable[str] = ()
+    ) -> Carried:
+        """What to put into a conversation that is being shortened: the active skills, most recent first.
+
+        ``kept`` are texts that stay in it as they are; skills whose block stands in one are not given again. A skill
+        that is cut here, or has no room, answers the next activation with its whole text.
+        """
+        there = {marker.name for text in kept for marker in self.find_markers(text)}
+        carried = carry(
+            [item for item in self._active.values() if item.name not in there],
+            tokens_per_skill=tokens_per_skill,
+            tokens_total=tokens_total,
+        )
+        whole = there | {skill.name for skill in carried.skills if not skill.is_cut}
+        for item in self._active.values():
+            item.is_whole = item.name in whole
+        return carried
+
+    def snapshot(self) -> dict[str, Json]:
+        """The session as plain JSON. It holds the bodies: keep it where the conversation itself is kept."""
+        return to_json(self.id, self._turn, [*self._active.values()])
+
+    def restore(self, state: Mapping[str, Json]) -> None:
+        """Becomes the session of a ``snapshot``. Raises ``StoreError`` "state-invalid"."""
+        session, self._turn, active = from_json(state)
+        self._gate = replace(self._gate, session=session)
+        self._active = {item.name: item for item in active}
+
+    # Inside.
+
+    async def _call(self, tool_input: object, by: By, turn: int) -> Activation:
+        async with self._locked():
+            try:
+                return await self._activated(tool_input, by, turn)
+            except RefusedError as refusal:
+                await self._gate.record_refusal(refusal, by=by)
+                return refusal.reply
+
+    async def _activated(self, tool_input: object, by: By, turn: int) -> Activation:
+        given = parse_input(tool_input)
+        name = given.name
+        known = self._active.get(name)
+        if known is None:
+            if by == "model" and not is_legal_name(name) and name not in await self._shelf.known():
+                require_kebab(name)
+            entry = await self._shelf.find(name, exactly=by == "model")
+            known = self._active.get(entry.name) if entry else None
+            if entry is None:
+                return not_found(name, await self._shelf.siblings(name, for_model=by == "model"))
+            if known is None:
+                return await self._loaded(entry, given.arguments, by, turn)
+        if known.is_whole:
+            return already_loaded(known.name, known.turn)
+        # A compaction took it out of the conversation, so what the host allowed then is given again.
+        del self._active[known.name]
+        known.is_whole, known.turn = True, turn
+        self._active[known.name] = known
+        return known.reply()
+
+    async def _loaded(self, entry: SkillEntry, arguments: Given, by: By, turn: int) -> Activation:
+        skill = require_usable(entry)
+        _require_caller(skill, by)
+        text = check_arguments(skill, arguments, self.dialect)
+        loaded = await load_entry(self._shelf.registry, entry)
+        passed = await self._gate.judge(entry, loaded, by=by)
+        item = Active(
+            skill=replace(loaded.skill, ref=replace(loaded.ref, name=entry.name)),
+            turn=turn,
+            nonce=secrets.token_hex(8),
+            body=self._body(loaded, text),
+            frontmatter=with_shadowed(skill.frontmatter, skill.shadowed),
+            resources=resources_of(loaded),
+            granted=granted_patterns(loaded.skill),
+            consent=passed.consent,
+        )
+        self._active[entry.name] = item
+        return item.reply(passed.warnings)
+
+    def _body(self, loaded: LoadedSkill, arguments: str | dict[str, str] | None) -> str:
+        variables = place_variables(self.dialect, directory=loaded.location, session=self.id)
+        try:
+            return substitute_skill(loaded, arguments, dialect=self.dialect, variables=variables).text
+        except SkillError as error:
+            raise refused(loaded.name, "INVALID_PARAM", error.message, hint=error.hint) from error
+
+    def _locked(self) -> asyncio.Lock:
+        """One lock a loop: a program may run each call in a loop of its own."""
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._loop is not loop:
+            self._lock, self._loop = asyncio.Lock(), loop
+        return self._lock
+
+
+def _require_caller(skill: Skill, by: By) -> None:
+    if by == "model" and not skill.flags.model_invocable:
+        message = f'skill "{skill.name}" is for the user to start, not for a model.'
+        hint = f"Do not call it again; the user can write /{skill.name}."
+        raise refused(skill.name, "DISABLED", message, reason="disable-model-invocation is true", hint=hint)
+    if by == "user" and not skill.flags.user_may_name:
+        message = f'skill "{skill.name}" is not for the user to start.'
+        raise refused(skill.name, "DISABLED", message, reason="user-invocable is false")

@@ -1,0 +1,94 @@
+"""The catalogue of one session: asked of its registry once, looked up by name, offered to a model."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+
+from satchel.activation.permission import contained
+from satchel.activation.registry import FilesystemSkillRegistry
+from satchel.activation.reply import refused
+from satchel.activation.trust import Trust, may_be_listed
+from satchel.errors import SetupError
+from satchel.ports.skills import SkillEntry, SkillRegistry
+from satchel.skills.dialect import Dialect
+from satchel.skills.model import Skill
+from satchel.skills.names import similar_names
+
+logger = logging.getLogger("satchel.activation")
+
+
+class Shelf:
+    """What a registry has. Everything is found by name, however many skills there are."""
+
+    def __init__(self, registry: SkillRegistry, dialect: Dialect) -> None:
+        self.registry = registry
+        self._is_folded = dialect.lookup == "folded"
+        self._entries: dict[str, SkillEntry] | None = None
+        self._folded: dict[str, str] = {}
+        if isinstance(registry, FilesystemSkillRegistry):
+            self._take(registry.entries())
+
+    async def known(self) -> Mapping[str, SkillEntry]:
+        """The entries by name. Raises ``RefusedError`` IO_ERROR when the registry fails; it is then asked again."""
+        if self._entries is not None:
+            return self._entries
+        found, failure = await contained(self.registry.discover())
+        if found is None:
+            reason = f"the registry {failure}"
+            raise refused("", "IO_ERROR", "the catalog of skills cannot be read.", reason=reason)
+        return self._take(found)
+
+    async def forget(self) -> None:
+        """Asks again next time; directories are read again now."""
+        if isinstance(self.registry, FilesystemSkillRegistry):
+            await asyncio.to_thread(self.registry.library.reload)
+        self._entries = None
+
+    async def find(self, name: str, *, exactly: bool) -> SkillEntry | None:
+        """The entry of that name. Unless ``exactly``, letter case counts only where the dialect says so."""
+        entries = await self.known()
+        entry = entries.get(name)
+        return entry if entry or exactly else entries.get(self._folded.get(name.casefold(), ""))
+
+    async def siblings(self, name: str, *, for_model: bool) -> tuple[str, ...]:
+        """Names that may have been meant; a model is told of none that it may not have."""
+        names = [
+            entry.name
+            for entry in (await self.known()).values()
+            if entry.skill is not None and (not for_model or entry.skill.flags.model_invocable)
+        ]
+        return await asyncio.to_thread(similar_names, name, names)
+
+    def offered(self, trust: Trust, *, lists_all: bool) -> tuple[Skill, ...]:
+        """What a model is told of, by name: everything, or only what the trust lets in without asking anybody.
+
+        Raises:
+            SetupError: "setting-invalid" before the registry has been asked.
+        """
+        if self._entries is None:
+            raise SetupError(
+                "setting-invalid", "The skills are not known yet.", hint="Call `await session.discover()` first."
+            )
+        usable = [entry for entry in self._entries.values() if entry.skill and entry.skill.flags.model_invocable]
+        names = frozenset(entry.name for entry in usable) if lists_all else may_be_listed(usable, trust)
+        left_out = [entry for entry in usable if entry.name not in names]
+        if left_out:
+            logger.warning(
+                "%d skills from roots that are not trusted are not offered, %s for one; to approve it: "
+                "satchel trust add %s",
+                len(left_out),
+                left_out[0].name,
+                left_out[0].dir,
+            )
+        listed = (entry.skill for entry in usable if entry.skill and entry.name in names)
+        return tuple(sorted(listed, key=lambda skill: skill.name))
+
+    def _take(self, found: Iterable[SkillEntry]) -> Mapping[str, SkillEntry]:
+        entries: dict[str, SkillEntry] = {}
+        for entry in found:
+            entries.setdefault(entry.name, entry)
+        self._entries = entries
+        self._folded = {name.casefold(): name for name in reversed(entries)} if self._is_folded else {}
+        return entries
