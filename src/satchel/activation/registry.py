@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeGuard, cast
 
@@ -51,8 +51,7 @@ class FilesystemSkillRegistry:
         """The catalogue, and after it the folders whose skill cannot be used, by the name of their folder."""
         catalog = self.library.catalog
         if catalog is not self._seen:
-            positions = {os.path.realpath(root): index for index, root in reversed([*enumerate(self.roots)])}
-            good = {skill.name: self._entry(skill, positions) for skill in reversed(catalog.skills)}
+            good = {skill.name: self._entry(skill) for skill in reversed(catalog.skills)}
             taken = {skill.location for skill in catalog.skills}
             broken = _broken(catalog.diagnostics, taken)
             rest = (item for name, item in broken.items() if name not in good)
@@ -71,11 +70,12 @@ class FilesystemSkillRegistry:
                 return None
             raise
 
-    def _entry(self, skill: Skill, positions: Mapping[str, int]) -> SkillEntry:
-        root = self.library.root_of(skill)
-        # A skill without a directory was made by the host, who need not be protected from it.
-        own = skill if skill.location else replace(skill, trusted=True)
-        return SkillEntry(name=skill.name, skill=own, root_index=positions.get(root, 0), root=root)
+    def _entry(self, skill: Skill) -> SkillEntry:
+        if not skill.location:
+            # The host made it, and need not be protected from it.
+            return SkillEntry(name=skill.name, skill=replace(skill, trusted=True), root_index=-1)
+        root, index = self.library.root_of(skill), self.library.root_index(skill)
+        return SkillEntry(name=skill.name, skill=skill, root_index=index, root=root)
 
 
 class SourceRegistry:
@@ -123,7 +123,7 @@ class CompositeSkillRegistry:
             for entry in entries:
                 known = merged.get(entry.name)
                 if known is None or (known.skill is None and entry.skill is not None):
-                    merged[entry.name] = replace(entry, root_index=offset + entry.root_index)
+                    merged[entry.name] = replace(entry, root_index=offset + max(0, entry.root_index))
                     owners[entry.name] = registry
                 elif known.skill is not None and entry.skill is not None:
                     lost = (*known.skill.shadowed, entry.dir or "(no directory)", *entry.skill.shadowed)

@@ -94,7 +94,12 @@ class SkillSession:
         self.dialect = find_dialect(PORTABLE if dialect is None else dialect)
         if dialect is None and isinstance(registry, FilesystemSkillRegistry):
             self.dialect = registry.library.dialect
-        self._shelf = Shelf(registry, self.dialect)
+        lists_all = (
+            permission is not None
+            or unsafe_allow_skill_without_hook
+            or trust.untrusted_project_skills != "hook_required"
+        )
+        self._shelf = Shelf(registry, self.dialect, trust, lists_all=lists_all)
         self._policy = tool_policy
         self._gate = Gate(
             session=session_id or secrets.token_hex(8),
@@ -105,11 +110,6 @@ class SkillSession:
             sensitive=tuple(sensitive),
             unsafe_without_hook=unsafe_allow_skill_without_hook,
             timeout_s=hook_timeout_s,
-        )
-        self._lists_all = (
-            permission is not None
-            or unsafe_allow_skill_without_hook
-            or trust.untrusted_project_skills != "hook_required"
         )
         self._active: dict[str, Active] = {}
         self._turn = 0
@@ -160,7 +160,7 @@ class SkillSession:
         Raises:
             SetupError: "setting-invalid" before ``discover``, when the skills come from a registry.
         """
-        return self._shelf.offered(self._gate.trust, lists_all=self._lists_all)
+        return self._shelf.offered()
 
     async def discover(self) -> tuple[SkillEntry, ...]:
         """The catalogue, with the skills that cannot be used among it. Asks the registry the first time.
@@ -169,6 +169,7 @@ class SkillSession:
             StoreError: "store-unavailable" when the registry fails.
         """
         try:
+            await self._shelf.decide_what_is_listed()
             return tuple((await self._shelf.known()).values())
         except RefusedError as refusal:
             raise StoreError("store-unavailable", f"{refusal.reply.message} {refusal.reply.reason}") from refusal

@@ -20,10 +20,16 @@ logger = logging.getLogger("satchel.activation")
 
 
 class Shelf:
-    """What a registry has. Everything is found by name, however many skills there are."""
+    """What a registry has. Everything is found by name, however many skills there are.
 
-    def __init__(self, registry: SkillRegistry, dialect: Dialect) -> None:
+    Unless ``lists_all``, a model is told only of what ``trust`` lets in without asking anybody.
+    """
+
+    def __init__(self, registry: SkillRegistry, dialect: Dialect, trust: Trust, *, lists_all: bool) -> None:
         self.registry = registry
+        self._trust = trust
+        self._lists_all = lists_all
+        self._listed: frozenset[str] | None = None
         self._is_folded = dialect.lookup == "folded"
         self._entries: dict[str, SkillEntry] | None = None
         self._folded: dict[str, str] = {}
@@ -32,19 +38,26 @@ class Shelf:
 
     async def known(self) -> Mapping[str, SkillEntry]:
         """The entries by name. Raises ``RefusedError`` IO_ERROR when the registry fails; it is then asked again."""
-        if self._entries is not None:
-            return self._entries
-        found, failure = await contained(self.registry.discover())
-        if found is None:
-            reason = f"the registry {failure}"
-            raise refused("", "IO_ERROR", "the catalog of skills cannot be read.", reason=reason)
-        return self._take(found)
+        entries = self._entries
+        if entries is None:
+            found, failure = await contained(self.registry.discover())
+            if found is None:
+                reason = f"the registry {failure}"
+                raise refused("", "IO_ERROR", "the catalog of skills cannot be read.", reason=reason)
+            entries = self._take(found)
+        return entries
+
+    async def decide_what_is_listed(self) -> None:
+        """Asks the disk about trust beforehand, so that ``offered`` need not."""
+        entries = await self.known()
+        if not self._lists_all and self._listed is None:
+            self._listed = await asyncio.to_thread(may_be_listed, entries.values(), self._trust)
 
     async def forget(self) -> None:
         """Asks again next time; directories are read again now."""
         if isinstance(self.registry, FilesystemSkillRegistry):
             await asyncio.to_thread(self.registry.library.reload)
-        self._entries = None
+        self._entries = self._listed = None
 
     async def find(self, name: str, *, exactly: bool) -> SkillEntry | None:
         """The entry of that name. Unless ``exactly``, letter case counts only where the dialect says so."""
@@ -61,8 +74,8 @@ class Shelf:
         ]
         return await asyncio.to_thread(similar_names, name, names)
 
-    def offered(self, trust: Trust, *, lists_all: bool) -> tuple[Skill, ...]:
-        """What a model is told of, by name: everything, or only what the trust lets in without asking anybody.
+    def offered(self) -> tuple[Skill, ...]:
+        """What a model is told of, by name.
 
         Raises:
             SetupError: "setting-invalid" before the registry has been asked.
@@ -72,7 +85,12 @@ class Shelf:
                 "setting-invalid", "The skills are not known yet.", hint="Call `await session.discover()` first."
             )
         usable = [entry for entry in self._entries.values() if entry.skill and entry.skill.flags.model_invocable]
-        names = frozenset(entry.name for entry in usable) if lists_all else may_be_listed(usable, trust)
+        if self._lists_all:
+            names = frozenset(entry.name for entry in usable)
+        elif self._listed is not None:
+            names = self._listed
+        else:
+            names = self._listed = may_be_listed(usable, self._trust)
         left_out = [entry for entry in usable if entry.name not in names]
         if left_out:
             logger.warning(

@@ -58,7 +58,7 @@ class Approvals:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(path)
+        self.path = os.fspath(path)
 
     def entries(self) -> tuple[Approval, ...]:
         """All of them, sorted by path."""
@@ -122,7 +122,7 @@ class Approvals:
     def _write(self, approvals: Mapping[str, Approval]) -> None:
         rows = [{"path": item.path, "digest": item.digest, "time": item.time} for item in approvals.values()]
         text = json.dumps({"version": _VERSION, "approved": rows}, indent=2) + "\n"
-        folder = os.path.dirname(self.path)
+        folder = os.path.dirname(self.path) or os.curdir
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             # mkstemp makes the file readable and writable for its owner alone.

@@ -37,6 +37,9 @@ class _State:
     """By ``Skill.location``, those of shadowed skills among them."""
     inline: tuple[LoadedSkill, ...]
     roots: tuple[str, ...]
+    """Canonical, those that exist."""
+    given: Mapping[str, int]
+    """The first place of each canonical root among those that were given."""
 
 
 class Library:
@@ -115,6 +118,15 @@ class Library:
         state = self._state
         _, home = self._find(skill)
         return state.roots[home.root] if isinstance(home, Place) else ""
+
+    def root_index(self, skill: Skill) -> int:
+        """Which of ``roots`` a skill of the present catalogue was found below; -1 for one without a file.
+
+        Raises:
+            SkillError: "skill-not-found".
+        """
+        root = self.root_of(skill)
+        return self._state.given.get(root, 0) if root else -1
 
     def load(self, skill: str | SkillRef | Skill) -> LoadedSkill:
         """Body and files, as they are on disk now. A ``Skill`` of the catalogue also tells which of one name is meant.
@@ -220,7 +232,9 @@ class Library:
             diagnostics=tuple(diagnostics),
             lookup=dialect.lookup,
         )
-        return _State(catalog=catalog, places=places, inline=tuple(inline), roots=found.roots)
+        return _State(
+            catalog=catalog, places=places, inline=tuple(inline), roots=found.roots, given=_positions(self.roots)
+        )
 
 
 def discover(
@@ -240,6 +254,15 @@ def discover(
         SetupError: "setting-invalid", as ``Library`` says.
     """
     return Library(roots, dialect=dialect, disabled=disabled, inline=inline, limits=limits)
+
+
+def _positions(roots: Iterable[str]) -> dict[str, int]:
+    """The first place of each canonical root; one that is not a possible path has none."""
+    found: dict[str, int] = {}
+    for index, root in enumerate(roots):
+        if "\0" not in root:
+            found.setdefault(os.path.realpath(root), index)
+    return found
 
 
 def _home(state: _State, skill: Skill) -> Place | LoadedSkill | None:

@@ -48,7 +48,8 @@ class SkillEntry:
     """One line of a registry's catalogue (seed 000, section 10).
 
     ``skill`` is None for a skill that was found and cannot be used; ``diagnostics`` then say why, and ``location`` is
-    where it lies. ``root`` is the directory that the skill must not leave, "" when the registry names none.
+    where it lies. ``root_index`` is the place of its root among the registry's, -1 for a skill that the host made
+    itself; ``root`` is the directory that the skill must not leave, "" when the registry names none.
     """
 
     name: str
