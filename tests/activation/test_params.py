@@ -81,7 +81,14 @@ async def test_arguments_are_judged_before_anybody_is_asked(tmp_path: Path) -> N
 
 
 async def test_declared_places_take_text_or_names(tmp_path: Path) -> None:
-    put(tmp_path, "a", "arguments:", "  - {name: app, required: true}", "  - {name: count, type: integer}", body="$app-$count")
+    put(
+        tmp_path,
+        "a",
+        "arguments:",
+        "  - {name: app, required: true}",
+        "  - {name: count, type: integer}",
+        body="$app-$count",
+    )
     session = SkillSession(discover([tmp_path]), permission=allow)  # pyright: ignore[reportArgumentType]
     for wrong in (None, "", "api many", {"count": 2}):
         assert brief(await session.activate("a", wrong)) == ("error", "INVALID_PARAM")

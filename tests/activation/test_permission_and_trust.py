@@ -97,7 +97,7 @@ async def test_a_hook_may_be_plain_or_async_or_return_an_awaitable(tmp_path: Pat
         await asyncio.sleep(0)
         return "allow_once"
 
-    for hook in (allow, later, lambda request: later(request), lambda _: "allow_tools"):
+    for hook in (allow, later, later, lambda _: "allow_tools"):
         assert (await session_over(tmp_path, permission=hook).activate("a")).kind == "ok"
 
 
@@ -150,7 +150,10 @@ async def test_without_a_hook_only_trusted_skills_are_told_of(tmp_path: Path, ca
     session = SkillSession(discover([project, user]), trust=Trust(trusted_roots=[user]))
     await session.discover()
     assert [skill.name for skill in session.offered] == ["good"]
-    assert f"1 skills from roots that are not trusted are not offered, evil for one; to approve it: satchel trust add {project / 'evil'}" in caplog.text
+    assert (
+        f"1 skills from roots that are not trusted are not offered, evil for one; to approve it: satchel trust add {project / 'evil'}"
+        in caplog.text
+    )
     tool = cast("Any", session.tools("mcp", names=True)[0])
     assert tool["inputSchema"]["properties"]["name"]["enum"] == ["good"]
     assert brief(await session.activate("evil")) == ("error", "NOT_TRUSTED")
@@ -266,7 +269,9 @@ async def test_a_hook_s_word_is_remembered_when_the_host_wants_it(tmp_path: Path
 async def test_approvals_that_cannot_be_read_trust_nobody(tmp_path: Path) -> None:
     put(tmp_path / "skills", "a")
     (tmp_path / "trust.json").write_text("[]", encoding="utf-8")
-    session = SkillSession(tmp_path / "skills", permission=allow, trust=Trust(approvals=Approvals(tmp_path / "trust.json")))  # pyright: ignore[reportArgumentType]
+    session = SkillSession(
+        tmp_path / "skills", permission=allow, trust=Trust(approvals=Approvals(tmp_path / "trust.json"))
+    )  # pyright: ignore[reportArgumentType]
     assert brief(await session.activate("a")) == ("error", "NOT_TRUSTED")
 
 

@@ -41,6 +41,41 @@ _HARMLESS = frozenset(
 )
 """What else a call to a shell may say without changing what its command means."""
 
+_RUNNERS = frozenset(
+    {
+        ".",
+        "ash",
+        "bash",
+        "builtin",
+        "busybox",
+        "command",
+        "csh",
+        "dash",
+        "doas",
+        "env",
+        "eval",
+        "exec",
+        "find",
+        "fish",
+        "ionice",
+        "ksh",
+        "nice",
+        "nohup",
+        "parallel",
+        "setsid",
+        "sh",
+        "source",
+        "stdbuf",
+        "sudo",
+        "su",
+        "timeout",
+        "watch",
+        "xargs",
+        "zsh",
+    }
+)
+"""Programs that run what they are given: behind one, a forbidden program cannot be told."""
+
 
 def split_patterns(text: str, *, commas: bool = True, bracket: str = "(") -> tuple[str, ...]:
     """Patterns separated by blanks and, unless ``commas`` is False, commas; nothing inside ``bracket``s separates."""
@@ -83,7 +118,10 @@ def _matches(pattern: str, tool: str, arguments: Mapping[str, object], *, when_u
     words = _words(arguments)
     if words is None:
         return when_unsure
-    return _covers(inside, words)
+    if not when_unsure:
+        return _covers(inside, words)
+    program = words[0].rpartition("/")[2]
+    return program in _RUNNERS or _covers(inside, words) or _covers(inside, (program, *words[1:]))
 
 
 def _names_shell(name: str, tool: str) -> bool:
