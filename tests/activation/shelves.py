@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from satchel.activation.permission import Decision
 from satchel.activation.reply import Activation
 from satchel.activation.session import SkillSession
 from satchel.library import discover
@@ -25,13 +26,15 @@ def put(root: Path, name: str, *lines: str, body: str = "Body.\n", files: dict[s
     return folder
 
 
-def allow(request: object) -> str:
+def allow(request: object) -> Decision:
+    del request
     return "allow"
 
 
 def session_over(root: Path, *, dialect: str = "agent-sh", **options: Any) -> SkillSession:
     """A session whose hook allows everything, unless told otherwise."""
-    return SkillSession(discover([root], dialect=dialect), **{"permission": allow, **options})
+    chosen: dict[str, Any] = {"permission": allow, **options}
+    return SkillSession(discover([root], dialect=dialect), **chosen)
 
 
 def brief(reply: Activation) -> tuple[str, str]:

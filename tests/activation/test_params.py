@@ -89,8 +89,9 @@ async def test_declared_places_take_text_or_names(tmp_path: Path) -> None:
         "  - {name: count, type: integer}",
         body="$app-$count",
     )
-    session = SkillSession(discover([tmp_path]), permission=allow)  # pyright: ignore[reportArgumentType]
-    for wrong in (None, "", "api many", {"count": 2}):
+    session = SkillSession(discover([tmp_path]), permission=allow)
+    wrongs: list[Any] = [None, "", "api many", {"count": 2}]
+    for wrong in wrongs:
         assert brief(await session.activate("a", wrong)) == ("error", "INVALID_PARAM")
     assert (await session.activate("a", "api 2")).body == "api-2"
     session.unload("a")
@@ -131,7 +132,7 @@ def test_one_named_argument_takes_all_that_was_typed(tmp_path: Path) -> None:
 async def test_a_user_types_and_the_skill_is_active(tmp_path: Path) -> None:
     put(tmp_path, "deploy", body="Ship $ARGUMENTS.")
     put(tmp_path, "hidden", "user-invocable: false")
-    session = SkillSession(discover([tmp_path]), permission=allow)  # pyright: ignore[reportArgumentType]
+    session = SkillSession(discover([tmp_path]), permission=allow)
     assert await session.invoke("please /deploy") is None
     assert await session.invoke("/nothing") is None
     reply = await session.invoke("/Deploy api now")

@@ -157,7 +157,7 @@ async def test_without_a_hook_only_trusted_skills_are_told_of(tmp_path: Path, ca
     tool = cast("Any", session.tools("mcp", names=True)[0])
     assert tool["inputSchema"]["properties"]["name"]["enum"] == ["good"]
     assert brief(await session.activate("evil")) == ("error", "NOT_TRUSTED")
-    with_hook = SkillSession(discover([project, user]), permission=allow)  # pyright: ignore[reportArgumentType]
+    with_hook = SkillSession(discover([project, user]), permission=allow)
     assert [skill.name for skill in with_hook.offered] == ["evil", "good"]
 
 
@@ -232,7 +232,7 @@ async def test_a_registry_s_skill_must_lie_in_a_root_or_the_workspace(tmp_path: 
     for session in (
         SkillSession(Elsewhere(loaded), trust=trust, workspace=[tmp_path / "cache"]),
         SkillSession(Elsewhere(loaded, root=str(tmp_path / "cache")), trust=trust),
-        SkillSession(Elsewhere(loaded), trust=trust, permission=allow),  # pyright: ignore[reportArgumentType]
+        SkillSession(Elsewhere(loaded), trust=trust, permission=allow),
     ):
         assert (await session.activate("a")).kind == "ok"
 
@@ -271,7 +271,7 @@ async def test_approvals_that_cannot_be_read_trust_nobody(tmp_path: Path) -> Non
     (tmp_path / "trust.json").write_text("[]", encoding="utf-8")
     session = SkillSession(
         tmp_path / "skills", permission=allow, trust=Trust(approvals=Approvals(tmp_path / "trust.json"))
-    )  # pyright: ignore[reportArgumentType]
+    )
     assert brief(await session.activate("a")) == ("error", "NOT_TRUSTED")
 
 

@@ -39,7 +39,8 @@ def made(name: str, body: str = "Made.") -> LoadedSkill:
 
 
 def session_of(skills: Any, **options: Any) -> SkillSession:
-    return SkillSession(skills, **{"permission": allow, **options})
+    chosen: dict[str, Any] = {"permission": allow, **options}
+    return SkillSession(skills, **chosen)
 
 
 async def test_the_default_registry_lists_skills_with_their_places(tmp_path: Path) -> None:

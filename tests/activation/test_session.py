@@ -110,7 +110,7 @@ def test_the_tool_has_one_schema_in_three_shapes(tmp_path: Path) -> None:
     put(tmp_path, "a")
     put(tmp_path, "b", "disable-model-invocation: true")
     session = session_over(tmp_path)
-    openai, anthropic, mcp = (cast("Any", session.tools(shape)[0]) for shape in ("openai", "anthropic", "mcp"))  # pyright: ignore[reportArgumentType]
+    openai, anthropic, mcp = (cast("Any", session.tools(shape)[0]) for shape in ("openai", "anthropic", "mcp"))
     schema = openai["function"]["parameters"]
     assert anthropic["input_schema"] == mcp["inputSchema"] == schema
     assert {openai["function"]["description"], anthropic["description"], mcp["description"]} == {mcp["description"]}
@@ -292,7 +292,7 @@ async def test_a_row_of_a_state_is_read_strictly(tmp_path: Path, key: str) -> No
     session = session_over(tmp_path)
     await session.activate("a")
     for wrong in (None, 1.5, [1], {"x": 1}):
-        state = cast("Any", json.loads(json.dumps(session.snapshot())))
+        state = json.loads(json.dumps(session.snapshot()))
         state["active"][0][key] = wrong
         with pytest.raises(StoreError):
             session.restore(state)
@@ -305,7 +305,7 @@ async def test_a_session_over_the_library_reads_by_the_library_s_dialect(tmp_pat
     put(tmp_path, "a", body="First: $0.")
     assert (
         await SkillSession(discover([tmp_path], dialect="tnsai"), permission=allow).activate("a", "x y")
-    ).body == "First: x."  # pyright: ignore[reportArgumentType]
+    ).body == "First: x."
     assert (
         await SkillSession(tmp_path, dialect="agent-sh", permission=allow).activate("a", "x y")
-    ).body == "First: $0."  # pyright: ignore[reportArgumentType]
+    ).body == "First: $0."

@@ -21,7 +21,12 @@ def session_of(
     root: Path, policy: ToolPolicy, *, answer: str = "allow", dialect: str = "portable", **options: Any
 ) -> SkillSession:
     library = discover([root], dialect=dialect)
-    return SkillSession(library, permission=lambda _: answer, tool_policy=policy, **options)  # pyright: ignore[reportArgumentType, reportReturnType]
+    hook: Any = lambda _: answer  # noqa: E731
+    return SkillSession(library, permission=hook, tool_policy=policy, **options)
+
+
+def hooked(hook: Any, **options: Any) -> ToolPolicy:
+    return ToolPolicy(hook=hook, **options)
 
 
 async def allowed(session: SkillSession, tool: str, arguments: dict[str, Any] | None = None) -> bool:
@@ -36,7 +41,7 @@ async def test_a_declaration_is_advice_and_the_hook_decides(tmp_path: Path) -> N
         asked.append(request)
         return "allow" if request.declared else "deny"
 
-    session = session_of(tmp_path, ToolPolicy(hook=hook))  # pyright: ignore[reportArgumentType]
+    session = session_of(tmp_path, hooked(hook))
     assert not await allowed(session, "bash", GIT)
     await session.activate("git-helper")
     assert await allowed(session, "bash", GIT)
@@ -59,7 +64,7 @@ async def test_a_declaration_grants_nothing_against_a_hook_that_denies(tmp_path:
 
 @pytest.mark.parametrize("answer", [None, "ask", "yes"])
 async def test_a_hook_that_does_not_allow_a_call_denies_it(tmp_path: Path, answer: object) -> None:
-    session = session_of(tmp_path, ToolPolicy(hook=lambda _: answer))  # pyright: ignore[reportArgumentType]
+    session = session_of(tmp_path, hooked(lambda _: answer))
     assert not await allowed(session, "Read")
 
 
@@ -72,7 +77,7 @@ async def test_a_hook_that_hangs_or_raises_denies_a_call(tmp_path: Path) -> None
         raise RuntimeError
 
     for hook in (never, raises):
-        session = session_of(tmp_path, ToolPolicy(hook=hook), hook_timeout_s=0.05)  # pyright: ignore[reportArgumentType]
+        session = session_of(tmp_path, hooked(hook), hook_timeout_s=0.05)
         assert not await allowed(session, "Read")
 
 
@@ -92,10 +97,10 @@ async def test_enforcing_lets_through_the_union_of_what_active_skills_declare(tm
     await session.activate("plain")
     assert await allowed(session, "bash", RM)
     await session.activate("git-helper")
-    assert [await allowed(session, *call) for call in (("bash", GIT), ("Read",), ("read",))] == [True] * 3
-    assert [await allowed(session, *call) for call in (("bash", RM), ("Write",), ("mcp__tracker__list",))] == [
-        False
-    ] * 3
+    fine: list[tuple[str, dict[str, Any]]] = [("bash", GIT), ("Read", {}), ("read", {})]
+    assert [await allowed(session, *call) for call in fine] == [True] * 3
+    others: list[tuple[str, dict[str, Any]]] = [("bash", RM), ("Write", {}), ("mcp__tracker__list", {})]
+    assert [await allowed(session, *call) for call in others] == [False] * 3
     await session.activate("issues")
     assert await allowed(session, "mcp__tracker__list")
     refused = await session.check_call("bash", RM)

@@ -1,4 +1,4 @@
-"""Every requirement of the seeds about reading, finding, files, paths, arguments, listings, checking and the block.
+"""Every requirement of the seeds about reading, finding, files, paths, arguments, listings, checking, the block and activation.
 
 ``scripts/seed_coverage.py`` compares the quotes with the texts of the seeds, in a folder that its caller names.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.conformance import (
     requirements_000,
+    requirements_000_session,
     requirements_001,
     requirements_001_client,
     requirements_002,
@@ -22,6 +23,7 @@ __all__ = ["REQUIREMENTS", "Requirement"]
 
 REQUIREMENTS: tuple[Requirement, ...] = (
     *requirements_000.ROWS,
+    *requirements_000_session.ROWS,
     *requirements_001.ROWS,
     *requirements_001_client.ROWS,
     *requirements_002.ROWS,

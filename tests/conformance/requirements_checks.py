@@ -1,4 +1,4 @@
-"""The acceptance checks that follow from all seeds: parsing, discovery, substitution, pages and paths."""
+"""The acceptance checks that follow from all seeds: parsing, discovery, the skill tool, substitution, pages and paths."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("checks-18", "checks", "What is written later is seen after a reload.", "tests/conformance/test_acceptance_reading.py::test_18_a_skill_that_is_written_later_is_seen_after_a_reload"),
     Requirement("checks-19", "checks", "A skill disabled by name or by absolute path is not there at all.", "tests/conformance/test_acceptance_reading.py::test_19_disabled_by_name_and_by_path"),
     Requirement("checks-20", "checks", "skills/x/SKILL.md below a root is found; an example inside x/references is no skill.", "tests/conformance/test_acceptance_reading.py::test_20_a_published_layout"),
+    # The tool skill
+    Requirement("checks-21-1", "checks", "An empty name, one with capitals and one of 65 characters are INVALID_PARAM, the second with what is right.", "tests/conformance/test_activation_000.py::test_a_name_that_is_not_kebab_case"),
+    Requirement("checks-21-2", "checks", "Keys that mean something elsewhere are answered with the right key, or why there is none.", "tests/conformance/test_activation_000.py::test_several_aliases_are_told_together_and_the_table_is_complete"),
+    Requirement("checks-22", "checks", "A name with one letter too many leads to not_found and the name that was meant.", "tests/conformance/test_activation_000.py::test_a_name_that_nobody_has"),
+    Requirement("checks-23-1", "checks", "A second call answers already_loaded.", "tests/conformance/test_activation_000.py::test_the_second_activation_says_when_the_first_was"),
+    Requirement("checks-23-2", "checks", "Two sessions know nothing of each other: each gets the skill once.", "tests/conformance/test_activation_000.py::test_a_session_ends_with_its_process"),
+    Requirement("checks-24-1", "checks", "What no model may start answers DISABLED to a model.", "tests/conformance/test_activation_000.py::test_a_skill_that_no_model_may_start"),
+    Requirement("checks-24-2", "checks", "The same starts when a user asks for it.", "tests/conformance/test_activation_000.py::test_a_skill_that_no_model_may_start_is_started_by_people"),
+    Requirement("checks-25-1", "checks", "Untrusted without a hook is NOT_TRUSTED; the flag for tests lets it in, as the matrix says and against the code.", "tests/conformance/test_activation_000.py::test_an_untrusted_skill_without_a_hook_in_a_test"),
+    Requirement("checks-25-2", "checks", "With allow and warn it starts; a trusted root starts without a hook, as the text says and against the code.", "tests/conformance/test_activation_000.py::test_other_rules_for_untrusted_skills"),
+    Requirement("checks-25-3", "checks", "A hook that answers deny or ask is PERMISSION_DENIED, and NOT_TRUSTED where trust was the question.", "tests/conformance/test_activation_000.py::test_a_hook_that_does_not_allow"),
+    Requirement("checks-26", "checks", "Twelve files in a folder are ten names and how many more there are.", "tests/conformance/test_activation_000.py::test_more_resources_than_ten_in_a_folder"),
     # Substitution
     Requirement("checks-27-1", "checks", "Positions from 1: two tokens take the places of the first two placeholders.", "tests/conformance/test_substitution.py::test_agent_sh"),
     Requirement("checks-27-2", "checks", "Positions from 0: two tokens, and nothing for a third.", "tests/conformance/test_substitution.py::test_contextchef"),

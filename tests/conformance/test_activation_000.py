@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from satchel.activation.params import ALIASES
-from satchel.activation.permission import PermissionRequest
+from satchel.activation.permission import Decision, PermissionRequest
 from satchel.activation.reply import Activation
 from satchel.activation.schema import DESCRIPTION
 from satchel.activation.session import SkillSession
@@ -187,14 +188,14 @@ async def test_a_skill_that_no_model_may_start(tmp_path: Path) -> None:
     session = session_over(tmp_path)
     reply = await session.activate("deploy")
     assert (brief(reply), session.active) == (("error", "DISABLED"), ())
-    assert "deploy" not in session.system_message()["content"]  # pyright: ignore[reportOperatorIssue]
+    assert "deploy" not in str(session.system_message()["content"])
 
 
 @pytest.mark.parametrize("by", ["user", "program"])
 async def test_a_skill_that_no_model_may_start_is_started_by_people(tmp_path: Path, by: str) -> None:
     put(tmp_path, "deploy", "disable-model-invocation: true")
     session = session_over(tmp_path)
-    assert (await session.activate("deploy", by=by)).kind == "ok"  # pyright: ignore[reportArgumentType]
+    assert (await session.activate("deploy", by=cast("Any", by))).kind == "ok"
     assert (await session.activate("deploy")).kind == "already_loaded"
 
 
@@ -230,7 +231,7 @@ async def test_the_first_activation_brings_the_skill_in_its_wrapper(tmp_path: Pa
     )
     session = session_over(tmp_path)
     reply = await session.activate("deploy")
-    nonce = session.snapshot()["active"][0]["nonce"]  # pyright: ignore[reportIndexIssue, reportArgumentType, reportCallIssue, reportOptionalSubscript]
+    nonce = cast("Any", session.snapshot())["active"][0]["nonce"]
     assert reply.output == (
         f'<skill name="deploy" dir="{folder}" nonce="{nonce}">\n'
         "<frontmatter>\n"
@@ -349,12 +350,12 @@ async def test_the_hook_is_asked_with_the_payload_of_the_seed(tmp_path: Path) ->
     put(user, "plan")
     asked: list[PermissionRequest] = []
 
-    def hook(request: PermissionRequest) -> str:
+    def hook(request: PermissionRequest) -> Decision:
         asked.append(request)
         return "allow_once"
 
     library = discover([project, user], dialect=ROW)
-    session = SkillSession(library, permission=hook, trust=Trust(trusted_roots=[user]))  # pyright: ignore[reportArgumentType]
+    session = SkillSession(library, permission=hook, trust=Trust(trusted_roots=[user]))
     assert [(await session.activate(name)).kind for name in ("deploy", "plan")] == ["ok", "ok"]
     assert asked[0].to_dict() == {
         "tool": "skill",
@@ -382,7 +383,7 @@ async def test_the_hook_is_asked_with_the_payload_of_the_seed(tmp_path: Path) ->
 @pytest.mark.parametrize("mode", ["warn", "allow"])
 async def test_other_rules_for_untrusted_skills(tmp_path: Path, mode: str, caplog: pytest.LogCaptureFixture) -> None:
     put(tmp_path, "deploy")
-    trust = Trust(untrusted_project_skills=mode)  # pyright: ignore[reportArgumentType]
+    trust = Trust(untrusted_project_skills=cast("Any", mode))
     reply = await session_over(tmp_path, permission=None, trust=trust).activate("deploy")
     assert reply.kind == "ok"
     assert bool(reply.warnings) is ("not trusted" in caplog.text) is (mode == "warn")
@@ -394,13 +395,16 @@ async def test_a_collision_is_told_in_the_result(tmp_path: Path) -> None:
     project, user = tmp_path / "project", tmp_path / "user"
     put(project, "deploy", "metadata: {owner: us}", body="Project.\n")
     put(user, "deploy", body="User.\n")
-    session = SkillSession(discover([project, user], dialect=ROW), permission=allow)  # pyright: ignore[reportArgumentType]
+    session = SkillSession(discover([project, user], dialect=ROW), permission=allow)
     (entry,) = await session.discover()
     assert entry.skill is not None
     assert (entry.dir, entry.root_index, entry.skill.shadowed) == (str(project / "deploy"), 0, (str(user / "deploy"),))
     reply = await session.activate("deploy")
     assert reply.body == "Project.\n"
-    assert reply.to_dict()["frontmatter"]["metadata"] == {"owner": "us", "shadowed": [str(user / "deploy")]}  # pyright: ignore[reportIndexIssue, reportArgumentType, reportCallIssue, reportOptionalSubscript]
+    assert cast("Any", reply.to_dict())["frontmatter"]["metadata"] == {
+        "owner": "us",
+        "shadowed": [str(user / "deploy")],
+    }
 
 
 async def test_a_file_that_is_gone(tmp_path: Path) -> None:
@@ -456,4 +460,7 @@ async def test_a_session_ends_with_its_process(tmp_path: Path) -> None:
     put(tmp_path, "deploy")
     assert (await session_over(tmp_path).activate("deploy")).kind == "ok"
     assert (await session_over(tmp_path).activate("deploy")).kind == "ok"
-    assert sorted(name for _, folders, files in os.walk(tmp_path) for name in (*folders, *files)) == ["SKILL.md", "deploy"]
+    assert sorted(name for _, folders, files in os.walk(tmp_path) for name in (*folders, *files)) == [
+        "SKILL.md",
+        "deploy",
+    ]
