@@ -45,9 +45,10 @@ def test_every_option_of_a_command_is_on_the_page(command: str) -> None:
 
 
 def test_every_subcommand_is_in_the_section_of_its_command() -> None:
-    for name in app["model"]:
-        if not name.startswith("-"):
-            assert f"satchel model {name}" in section("model")
+    for command in ("model", "trust"):
+        for name in app[command]:
+            if not name.startswith("-"):
+                assert f"satchel {command} {name}" in section(command)
 
 
 def test_every_flag_and_variable_of_the_settings_is_on_the_page() -> None:
