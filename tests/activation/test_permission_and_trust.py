@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ from satchel.ports.state import AuditEntry
 from satchel.skills.model import LoadedSkill
 from satchel.skills.plain import inline
 from tests.activation.shelves import ListAudit, allow, brief, put, session_over
+
+CALLER: ContextVar[str] = ContextVar("CALLER")
 
 
 class Loud(BaseException):
@@ -311,3 +314,16 @@ async def test_every_decision_is_recorded_with_who_made_it(tmp_path: Path) -> No
     unsafe = session_over(tmp_path, permission=None, unsafe_allow_skill_without_hook=True, audit=audit)
     await unsafe.activate("a")
     assert [item.who for item in audit.entries[3:]] == ["trusted-root", "unsafe-flag"]
+
+
+async def test_a_plain_hook_sees_the_context_of_the_call(tmp_path: Path) -> None:
+    put(tmp_path, "a")
+    CALLER.set("somebody")
+    seen: list[str] = []
+
+    def hook(request: object) -> str:
+        seen.append(CALLER.get())
+        return "allow"
+
+    assert (await session_over(tmp_path, permission=hook).activate("a")).kind == "ok"
+    assert seen == ["somebody"]

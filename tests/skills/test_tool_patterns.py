@@ -188,6 +188,9 @@ def test_what_is_forbidden_is_forbidden_in_doubt() -> None:
     assert not forbids_call(["Bash(rm:*)"], "shell", {"command": "git log"})
     for command in ("/bin/rm -rf x", "env rm x", "sudo rm x", "sh -c 'rm x'", "/usr/bin/env rm x"):
         assert forbids_call(["Bash(rm:*)"], "shell", {"command": command})
+    for pattern in ("Bash(*rm*)", "Bash()", "Bash(:*)", "Bash(rm", "(", "Bash(* -rf *)"):
+        assert forbids_call([pattern], "shell", {"command": "/opt/rm -rf x"})
+    assert not forbids_call(["Bash(*rm*)"], "shell", {"command": "git log"})
     assert forbids_call(["Read(secrets/**)"], "Read", {"path": "src/a"})
     assert not forbids_call(["Read(secrets/**)"], "Write", {"path": "src/a"})
 

@@ -45,16 +45,13 @@ class Gate:
     unsafe_without_hook: bool
     timeout_s: float
 
-    async def judge(self, entry: SkillEntry, loaded: LoadedSkill, *, by: str) -> Passed:
+    def look(self, entry: SkillEntry, digest: str) -> Standing:
+        """What the skill's place says of it. Looks at the disk; raises ``StoreError``."""
+        return standing(entry, digest, self.trust, workspace=self.workspace, sensitive=self.sensitive)
+
+    async def judge(self, entry: SkillEntry, loaded: LoadedSkill, place: Standing, *, by: str) -> Passed:
         """Lets the skill in, or raises ``RefusedError``."""
         digest = loaded.ref.digest
-        try:
-            place = await asyncio.to_thread(
-                standing, entry, digest, self.trust, workspace=self.workspace, sensitive=self.sensitive
-            )
-        except StoreError as error:
-            message = f'the approvals that decide about skill "{entry.name}" cannot be read.'
-            raise refused(entry.name, "NOT_TRUSTED", message, reason=error.message, digest=digest) from error
         if self.permission is None:
             passed = self._without_hook(entry, place, digest)
         else:

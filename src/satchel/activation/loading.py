@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from satchel.activation.permission import contained
+from satchel.activation.registry import FilesystemSkillRegistry
 from satchel.activation.reply import Code, RefusedError, refused, shown
-from satchel.errors import SatchelError, SkillError
+from satchel.activation.trust import Standing
+from satchel.errors import SatchelError, SkillError, StoreError
 from satchel.ports.skills import SkillEntry, SkillRegistry
 from satchel.skills.diagnostics import RULES
 from satchel.skills.model import MANIFEST, LoadedSkill, Skill
@@ -38,20 +41,46 @@ def require_usable(entry: SkillEntry) -> Skill:
     return entry.skill
 
 
-async def load_entry(registry: SkillRegistry, entry: SkillEntry) -> LoadedSkill:
-    """Body and files as they are now. Raises ``RefusedError``."""
+async def load_entry(
+    registry: SkillRegistry, entry: SkillEntry, look: Callable[[str], Standing]
+) -> tuple[LoadedSkill, Standing]:
+    """Body and files as they are now, and what ``look`` finds of the place for the digest. Raises ``RefusedError``."""
+    if isinstance(registry, FilesystemSkillRegistry):
+        # Both in one thread: every change of threads costs more than the reading.
+        found = await asyncio.to_thread(_read, registry, entry.name, look)
+        if isinstance(found, tuple):
+            return found
+        raise _failed(entry, found, "")
     result, failure = await contained(_loaded(registry, entry.name))
+    if not isinstance(result, LoadedSkill):
+        raise _failed(entry, result, failure)
+    try:
+        return result, await asyncio.to_thread(look, result.ref.digest)
+    except StoreError as error:
+        raise _failed(entry, error, "") from error
+
+
+def _failed(entry: SkillEntry, result: SatchelError | None, failure: str) -> RefusedError:
+    if isinstance(result, StoreError):
+        message = f'the approvals that decide about skill "{entry.name}" cannot be read.'
+        return refused(entry.name, "NOT_TRUSTED", message, reason=result.message)
     if isinstance(result, SkillError):
         found = result.data.get("diagnostics")
         items = cast("list[Mapping[str, object]]", found) if isinstance(found, list) else []
-        raise _broken(entry.name, items, entry.dir, otherwise=result)
-    if isinstance(result, SatchelError):
-        raise _unreadable(entry, result.message, result.hint)
-    if failure:
-        raise _unreadable(entry, f"its registry {failure}")
-    if result is None:
-        raise _unreadable(entry, "it is not there any more")
-    return result
+        return _broken(entry.name, items, entry.dir, otherwise=result)
+    if result is not None:
+        return _unreadable(entry, result.message, result.hint)
+    return _unreadable(entry, f"its registry {failure}" if failure else "it is not there any more")
+
+
+def _read(
+    registry: FilesystemSkillRegistry, name: str, look: Callable[[str], Standing]
+) -> tuple[LoadedSkill, Standing] | SatchelError | None:
+    try:
+        loaded = registry.load_now(name)
+        return None if loaded is None else (loaded, look(loaded.ref.digest))
+    except SatchelError as error:
+        return error
 
 
 async def _loaded(registry: SkillRegistry, name: str) -> LoadedSkill | SatchelError | None:

@@ -7,10 +7,14 @@ through; an exception, silence past the time limit, "deny", "ask" and any other 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import os
+import queue
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from satchel.activation.reply import plain
@@ -174,8 +178,35 @@ async def _in_thread(hook: Callable[[Any], object], request: object) -> object:
             value = hook(request)
         except BaseException as error:  # noqa: BLE001 - whatever a hook raises means no
             failure = error
-        if not loop.is_closed():
+        try:
             loop.call_soon_threadsafe(settle, value, failure)
+        except RuntimeError:
+            # The loop was closed in the meantime, so nobody waits for the answer.
+            return
 
-    threading.Thread(target=run, name="satchel-hook", daemon=True).start()
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+    worker.jobs.put(partial(contextvars.copy_context().run, run))
     return await done
+
+
+class _Worker(threading.Thread):
+    """Runs one hook after another. One that is held up is simply not there for the next."""
+
+    def __init__(self) -> None:
+        super().__init__(name="satchel-hook", daemon=True)
+        self.jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            self.jobs.get()()
+            _idle.append(self)
+
+
+_idle: list[_Worker] = []
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of its parent's threads.
+    os.register_at_fork(after_in_child=_idle.clear)

@@ -63,8 +63,12 @@ class FilesystemSkillRegistry:
         return self.entries() if self.library.catalog is self._seen else await asyncio.to_thread(self.entries)
 
     async def load(self, name: str) -> LoadedSkill | None:
+        return await asyncio.to_thread(self.load_now, name)
+
+    def load_now(self, name: str) -> LoadedSkill | None:
+        """The same in the calling thread."""
         try:
-            return await asyncio.to_thread(self.library.load, self.library.get(name) or name)
+            return self.library.load(self.library.get(name) or name)
         except SkillError as error:
             if error.code == "skill-not-found":
                 return None

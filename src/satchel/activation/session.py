@@ -13,6 +13,7 @@ import os
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from satchel.activation.calls import answers, read_calls
@@ -319,8 +320,8 @@ class SkillSession:
         skill = require_usable(entry)
         _require_caller(skill, by)
         text = check_arguments(skill, arguments, self.dialect)
-        loaded = await load_entry(self._shelf.registry, entry)
-        passed = await self._gate.judge(entry, loaded, by=by)
+        loaded, place = await load_entry(self._shelf.registry, entry, partial(self._gate.look, entry))
+        passed = await self._gate.judge(entry, loaded, place, by=by)
         item = Active(
             skill=replace(loaded.skill, ref=replace(loaded.ref, name=entry.name)),
             turn=turn,

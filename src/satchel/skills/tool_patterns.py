@@ -107,7 +107,7 @@ def forbids_call(patterns: Iterable[str], tool: str, arguments: Mapping[str, obj
 def _matches(pattern: str, tool: str, arguments: Mapping[str, object], *, when_unsure: bool) -> bool:
     match = _PATTERN.fullmatch(pattern.strip())
     if match is None:
-        return False
+        return when_unsure
     name, inside = match[1], match[2]
     if not (_names_shell(name, tool) or _name_pattern(name).fullmatch(tool)):
         return False
@@ -118,10 +118,7 @@ def _matches(pattern: str, tool: str, arguments: Mapping[str, object], *, when_u
     words = _words(arguments)
     if words is None:
         return when_unsure
-    if not when_unsure:
-        return _covers(inside, words)
-    program = words[0].rpartition("/")[2]
-    return program in _RUNNERS or _covers(inside, words) or _covers(inside, (program, *words[1:]))
+    return _may_cover(inside, words) if when_unsure else _covers(inside, words)
 
 
 def _names_shell(name: str, tool: str) -> bool:
@@ -157,6 +154,15 @@ def _covers(inside: str, words: tuple[str, ...]) -> bool:
     if not wanted or len(words) < len(wanted) or (len(words) > len(wanted) and not is_prefix):
         return False
     return all(_word_pattern(one).fullmatch(word) for one, word in zip(wanted, words, strict=False))
+
+
+def _may_cover(inside: str, words: tuple[str, ...]) -> bool:
+    """Whether somebody who wrote the text may have meant these words, read as words or as one glob over all of them."""
+    program = words[0].rpartition("/")[2]
+    plain = (program, *words[1:])
+    says_nothing = not inside.removesuffix(":*").strip()
+    is_known = says_nothing or program in _RUNNERS or _covers(inside, words) or _covers(inside, plain)
+    return is_known or _word_pattern(inside).fullmatch(" ".join(plain)) is not None
 
 
 @lru_cache(maxsize=1024)
