@@ -204,7 +204,8 @@ async def test_an_untrusted_skill_without_a_hook(tmp_path: Path) -> None:
     session = session_over(tmp_path, permission=None)
     reply = await session.activate("deploy")
     assert (brief(reply), session.active) == (("error", "NOT_TRUSTED"), ())
-    assert says(reply, f"satchel trust add {tmp_path / 'deploy'}", "no permission hook")
+    assert says(reply, str(tmp_path / "deploy"), "no permission hook", "do not try another way", "user can approve")
+    assert not says(reply, "trust add")
 
 
 async def test_an_untrusted_skill_without_a_hook_in_a_test(tmp_path: Path) -> None:

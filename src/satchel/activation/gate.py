@@ -20,7 +20,8 @@ from satchel.skills.model import LoadedSkill
 logger = logging.getLogger("satchel.activation")
 
 _AUDITED = frozenset({"DISABLED", "SENSITIVE", "OUTSIDE_WORKSPACE", "NOT_TRUSTED", "PERMISSION_DENIED"})
-_NO_OTHER_WAY = "Do not try another way to load it. The user can approve it with: satchel trust add"
+# Without the command that approves: a model with a shell would run it.
+_NO_OTHER_WAY = "Go on without this skill, and do not try another way to load it. Only the user can approve it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,7 @@ class Gate:
         if self.trust.untrusted_project_skills == "hook_required":
             if self.unsafe_without_hook:
                 return Passed(who="unsafe-flag")
-            raise self._not_trusted(entry, place, digest, "no permission hook is configured")
+            raise self._not_trusted(entry, digest, "no permission hook is configured")
         return Passed(who="policy", warnings=self._warnings(entry))
 
     async def _asked(self, entry: SkillEntry, loaded: LoadedSkill, place: Standing, hook: PermissionHook) -> Passed:
@@ -91,18 +92,16 @@ class Gate:
         )
         answer = await ask(hook, request, timeout_s=self.timeout_s)
         if not answer.allows:
-            raise self._refused_by_hook(entry, place, answer, loaded.ref.digest, needs_approval=needs_approval)
+            raise self._refused_by_hook(entry, answer, loaded.ref.digest, needs_approval=needs_approval)
         warnings = () if place.trusted_by or needs_approval else self._warnings(entry)
         if self.trust.remember and answer.verdict == "allow" and self.trust.approvals and not place.trusted_by:
             warnings += await self._remembered(self.trust.approvals, place.directory, loaded.ref.digest)
         return Passed(who="hook", consent=answer.verdict == "allow_tools", warnings=warnings)
 
-    def _refused_by_hook(
-        self, entry: SkillEntry, place: Standing, answer: Answer, digest: str, *, needs_approval: bool
-    ) -> RefusedError:
+    def _refused_by_hook(self, entry: SkillEntry, answer: Answer, digest: str, *, needs_approval: bool) -> RefusedError:
         reason = answer.reason or f'the permission hook answered "{answer.verdict}"'
         if needs_approval:
-            return self._not_trusted(entry, place, digest, reason, who="hook")
+            return self._not_trusted(entry, digest, reason, who="hook")
         message = f'the activation of skill "{entry.name}" was denied.'
         hint = "Go on without this skill, and do not try another way to load it."
         return refused(
@@ -116,13 +115,16 @@ class Gate:
             digest=digest,
         )
 
-    def _not_trusted(
-        self, entry: SkillEntry, place: Standing, digest: str, reason: str, *, who: str = "policy"
-    ) -> RefusedError:
-        message = f'skill "{entry.name}" comes from a root that is not trusted.'
-        hint = f"{_NO_OTHER_WAY} {place.directory}" if place.directory else ""
+    def _not_trusted(self, entry: SkillEntry, digest: str, reason: str, *, who: str = "policy") -> RefusedError:
         return refused(
-            entry.name, "NOT_TRUSTED", message, path=entry.dir, reason=reason, hint=hint, who=who, digest=digest
+            entry.name,
+            "NOT_TRUSTED",
+            f'skill "{entry.name}" comes from a root that is not trusted.',
+            path=entry.dir,
+            reason=reason,
+            hint=_NO_OTHER_WAY,
+            who=who,
+            digest=digest,
         )
 
     def _warnings(self, entry: SkillEntry) -> tuple[str, ...]:
