@@ -172,10 +172,12 @@ async def test_a_source_is_a_registry_too(tmp_path: Path) -> None:
     session = session_of(source)
     assert [entry.dir for entry in await session.discover()] == [str(folder)]
     assert (await session.activate("a")).kind == "ok"
+    mixed = session_of([source, Made(made("c"))])
+    assert [entry.name for entry in await mixed.discover()] == ["a", "c"]
     put(tmp_path, "b")
-    await source.rescan()
-    await session.reload()
-    assert (await session.activate("b")).kind == "ok"
+    for each in (session, mixed):
+        await each.reload()
+        assert (await each.activate("b")).kind == "ok"
 
 
 def test_what_has_no_skills_is_refused() -> None:

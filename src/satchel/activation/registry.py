@@ -15,7 +15,7 @@ from satchel.activation.permission import contained
 from satchel.errors import SetupError, SkillError
 from satchel.library import Library
 from satchel.library.library import StrPath
-from satchel.ports.skills import SkillEntry, SkillRegistry, SkillSource
+from satchel.ports.skills import Rescans, SkillEntry, SkillRegistry, SkillSource
 from satchel.skills.catalog import Catalog
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE
@@ -34,7 +34,7 @@ _OTHERS = frozenset({"name-shadowed", "frontmatter-missing"})
 class FilesystemSkillRegistry:
     """The skills below ``roots``, in order of precedence, or of a ``Library`` (seed 000, sections 5 and 10).
 
-    ``discover`` answers from memory; ``library.reload()`` reads the directories again.
+    ``discover`` answers from memory; ``rescan`` reads the directories again.
     """
 
     def __init__(self, roots: Library | StrPath | Iterable[StrPath], *, dialect: str | Dialect = PORTABLE) -> None:
@@ -62,6 +62,10 @@ class FilesystemSkillRegistry:
     async def discover(self) -> Sequence[SkillEntry]:
         return self.entries() if self.library.catalog is self._seen else await asyncio.to_thread(self.entries)
 
+    async def rescan(self) -> None:
+        """Reads the directories again."""
+        await asyncio.to_thread(self.library.reload)
+
     async def load(self, name: str) -> LoadedSkill | None:
         return await asyncio.to_thread(self.load_now, name)
 
@@ -83,11 +87,15 @@ class FilesystemSkillRegistry:
 
 
 class SourceRegistry:
-    """The skills of a source, which guards its own files."""
+    """The skills of a source, which guards its own files. ``rescan`` lets it look again, where it can."""
 
     def __init__(self, source: SkillSource) -> None:
         self._source = source
         self._catalog = Catalog()
+
+    async def rescan(self) -> None:
+        if isinstance(self._source, Rescans):
+            await self._source.rescan()
 
     async def discover(self) -> Sequence[SkillEntry]:
         found = await self._source.scan()
@@ -114,6 +122,11 @@ class CompositeSkillRegistry:
         """The directories of those that have any."""
         return tuple(root for registry in self._registries for root in roots_of(registry))
 
+    async def rescan(self) -> None:
+        """Lets those look again that can."""
+        for registry in self._registries:
+            await look_again(registry)
+
     async def discover(self) -> Sequence[SkillEntry]:
         merged: dict[str, SkillEntry] = {}
         owners: dict[str, SkillRegistry] = {}
@@ -139,6 +152,14 @@ class CompositeSkillRegistry:
     async def load(self, name: str) -> LoadedSkill | None:
         owner = self._owners.get(name)
         return None if owner is None else await owner.load(name)
+
+
+async def look_again(registry: SkillRegistry) -> None:
+    """Lets a registry of ours look at its skills again; any other is simply asked anew."""
+    if isinstance(registry, (FilesystemSkillRegistry, SourceRegistry, CompositeSkillRegistry)):
+        _, failure = await contained(registry.rescan())
+        if failure:
+            logger.warning("skills could not be looked for again: %s", failure)
 
 
 def open_registry(skills: Skills | Iterable[Skills], *, dialect: str | Dialect) -> SkillRegistry:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from satchel.activation.permission import contained
-from satchel.activation.registry import FilesystemSkillRegistry
+from satchel.activation.registry import FilesystemSkillRegistry, look_again
 from satchel.activation.reply import refused
 from satchel.activation.trust import Trust, may_be_listed
 from satchel.errors import SetupError
@@ -55,8 +55,7 @@ class Shelf:
 
     async def forget(self) -> None:
         """Asks again next time; directories are read again now."""
-        if isinstance(self.registry, FilesystemSkillRegistry):
-            await asyncio.to_thread(self.registry.library.reload)
+        await look_again(self.registry)
         self._entries = self._listed = None
 
     async def find(self, name: str, *, exactly: bool) -> SkillEntry | None:
