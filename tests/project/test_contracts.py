@@ -28,6 +28,7 @@ PLANTS: list[tuple[str, str, dict[str, str]]] = [
         },
     ),
     ("adapters", "a face names an adapter", {"cli/planted.py": "import satchel.sandbox\n"}),
+    ("adapters", "a session names its store", {"activation/planted.py": "import satchel.stores.jsonl\n"}),
     ("surfaces", "one surface uses another", {"gateway/openai_chat/planted.py": "import satchel.gateway.skills_api\n"}),
     (
         "surface-layers",
