@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from satchel.engine.request import Principal, TurnRequest
 from satchel.engine.runtime import Runtime
+from satchel.engine.turn import Turn
+from satchel.gateway.auth import owner_of
 from satchel.gateway.kept import KeptResponses
 from satchel.gateway.options import ServerOptions
 from satchel.gateway.sessions import Sessions
@@ -21,6 +25,10 @@ class Gateway:
     options: ServerOptions
     sessions: Sessions
     responses: KeptResponses = field(default_factory=KeptResponses)
+
+    def turn(self, request: Request, turn: TurnRequest) -> AbstractAsyncContextManager[Turn]:
+        """``Runtime.turn`` on behalf of whoever sent ``request``."""
+        return self.runtime.turn(replace(turn, principal=Principal(id=owner_of(request))))
 
 
 async def _gateway(request: Request) -> Gateway:

@@ -68,7 +68,7 @@ async def messages(request: Request, gateway: CurrentGateway) -> Response:
         request, gateway.options.max_body_bytes, lambda body: read_call(body, caller, has_skills=has_skills)
     )
     encoder = EventEncoder(call) if call.is_streamed else MessageEncoder(call)
-    return TurnResponse(gateway.runtime.turn(call.turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
+    return TurnResponse(gateway.turn(request, call.turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
 
 
 @router.post("/v1/messages/count_tokens", response_model=CountBody, openapi_extra=_takes(PromptBody))
@@ -82,7 +82,7 @@ async def count_tokens(request: Request, gateway: CurrentGateway) -> Response:
     call = await read_body(
         request, gateway.options.max_body_bytes, lambda body: read_prompt(body, caller, has_skills=has_skills)
     )
-    async with gateway.runtime.turn(call.turn) as turn:
+    async with gateway.turn(request, call.turn) as turn:
         count = estimated_tokens(turn.first_request())
     return json_response(CountBody(input_tokens=count).model_dump())
 

@@ -66,7 +66,7 @@ async def chat(request: Request, gateway: CurrentGateway) -> Response:
     """Answers a conversation, with skills where the request does not turn them off."""
     caller = caller_of(request, gateway.options)
     call = await read_body(request, gateway.options.max_body_bytes, lambda body: read_chat(body, caller))
-    return _answer(call, gateway)
+    return _answer(request, call, gateway)
 
 
 @api.post("/generate", response_model=GenerateAnswerBody, responses=_ANSWER, openapi_extra=_takes(GenerateBody))
@@ -74,14 +74,14 @@ async def generate(request: Request, gateway: CurrentGateway) -> Response:
     """Answers one prompt, with skills where the request does not turn them off."""
     caller = caller_of(request, gateway.options)
     call = await read_body(request, gateway.options.max_body_bytes, lambda body: read_generate(body, caller))
-    return _answer(call, gateway)
+    return _answer(request, call, gateway)
 
 
-def _answer(call: OllamaCall, gateway: CurrentGateway) -> Response:
+def _answer(request: Request, call: OllamaCall, gateway: CurrentGateway) -> Response:
     if call.turn is None:
         return json_response(load_answer(call))
     encoder = (LineEncoder if call.is_streamed else ObjectEncoder)(call, agent=call.turn.agent)
-    return TurnResponse(gateway.runtime.turn(call.turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
+    return TurnResponse(gateway.turn(request, call.turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
 
 
 @api.get("/tags", response_model=TagsBody)

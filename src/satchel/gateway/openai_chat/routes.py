@@ -40,7 +40,7 @@ async def chat_completions(request: Request, gateway: CurrentGateway) -> Respons
         if call.is_streamed
         else CompletionEncoder(agent=agent)
     )
-    return TurnResponse(gateway.runtime.turn(call.turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
+    return TurnResponse(gateway.turn(request, call.turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
 
 
 @router.get("/v1/models", response_model=ModelListBody)

@@ -10,7 +10,7 @@ from typing import cast
 from satchel.chat.codec.openai_responses import decode_request
 from satchel.chat.messages import Format, Json, Message, Opaque, Part
 from satchel.chat.request import Caller, ChatRequest
-from satchel.engine.request import Principal, SkillSelection, TurnRequest
+from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.errors import RequestError
 from satchel.gateway.extension import NoticeBody
 from satchel.gateway.fields import MAX_MESSAGES, OURS, check_parts, read_fields, refused
@@ -48,14 +48,13 @@ class ResponseCall:
         """The messages of this request that go on counting: a request's instructions hold for it alone."""
         return self.chat.messages[1:] if self.echo["instructions"] else self.chat.messages
 
-    def turn(self, before: tuple[Message, ...], *, inline: tuple[InlineSkill, ...], owner: str) -> TurnRequest:
+    def turn(self, before: tuple[Message, ...], *, inline: tuple[InlineSkill, ...]) -> TurnRequest:
         """The turn after the conversation ``before``."""
         asked = self.asked
         lead = self.chat.messages[: len(self.chat.messages) - len(asked)]
         return TurnRequest(
             chat=replace(self.chat, messages=(*lead, *before, *asked)),
             skills=replace(self.skills, inline=inline),
-            principal=Principal(id=owner),
             continuation=self.continuation,
         )
 

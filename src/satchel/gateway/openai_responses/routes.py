@@ -50,10 +50,10 @@ async def create_response(request: Request, gateway: CurrentGateway) -> Response
     def keep(body: Object, added: Sequence[Message]) -> bool:
         return gateway.responses.keep(owner, str(body["id"]), kept_response(call, body, before, added))
 
-    turn = call.turn(before, inline=inline, owner=owner)
+    turn = call.turn(before, inline=inline)
     kind = EventEncoder if call.is_streamed else ResponseEncoder
     encoder = kind(call, agent=turn.agent, keep=keep)
-    return TurnResponse(gateway.runtime.turn(turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
+    return TurnResponse(gateway.turn(request, turn), encoder, heartbeat_s=gateway.options.heartbeat_s)
 
 
 @router.get("/v1/responses/{response_id}", response_model=ResponseBody)
