@@ -59,6 +59,7 @@ _SKILLS, _EMBEDDED, _UPSTREAM, _SERVER, _LOOP = (
 )
 
 _Ceiling = Annotated[int, Field(ge=1)]
+_DAY_S = 86400
 
 TABLE: tuple[Row, ...] = (
     Row(
@@ -121,6 +122,12 @@ TABLE: tuple[Row, ...] = (
         flag="--model-tools",
         variable="SATCHEL_MODEL_TOOLS",
     ),
+    Row(
+        key="models.silence_s",
+        type=Annotated[float, Field(gt=0, le=_DAY_S)],
+        default=_UPSTREAM.silence_s,
+        variable="SATCHEL_UPSTREAM_SILENCE_S",
+    ),
     Row(key="models.embedded.weights", type=str, default=_EMBEDDED.weights, variable="SATCHEL_GGUF"),
     Row(key="models.embedded.cache_dir", type=str, default=_EMBEDDED.cache_dir, variable="SATCHEL_CACHE_DIR"),
     Row(
@@ -150,6 +157,12 @@ TABLE: tuple[Row, ...] = (
         default=_SERVER.ollama_port,
         flag="--ollama-port",
         variable="SATCHEL_OLLAMA_PORT",
+    ),
+    Row(
+        key="server.heartbeat_s",
+        type=Annotated[float, Field(ge=0, le=_DAY_S)],
+        default=_SERVER.heartbeat_s,
+        variable="SATCHEL_HEARTBEAT_S",
     ),
     Row(
         key="server.keys",
@@ -220,7 +233,11 @@ def _upstreams(
     values: Mapping[str, object], origins: dict[str, str], embedded: EmbeddedOptions, environ: Mapping[str, str]
 ) -> tuple[Upstream, ...]:
     """The model servers with their keys; notes where each key came from."""
-    common = replace(_UPSTREAM, tools=cast("Literal['auto', 'native', 'none']", values["models.tools"]))
+    common = replace(
+        _UPSTREAM,
+        tools=cast("Literal['auto', 'native', 'none']", values["models.tools"]),
+        silence_s=cast("float", values["models.silence_s"]),
+    )
     given = cast("tuple[str, ...]", values["models.upstreams"])
     read = read_upstreams(given, origin=origins["models.upstreams"], common=common, embedded=embedded)
     keyed, sources = with_keys(read, str(values["models.upstream_key"]), environ)

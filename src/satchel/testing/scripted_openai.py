@@ -6,7 +6,9 @@ It speaks OpenAI Chat Completions and, on their own paths, OpenAI Responses, Oll
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Self, cast
@@ -16,7 +18,8 @@ from aiohttp import web
 from satchel.chat.messages import Json
 from satchel.testing.scripted_formats import FORMS, Form
 
-Fault = Literal["", "cut", "end", "garbage", "stall"]
+Fault = Literal["", "cut", "reset", "end", "garbage", "stall"]
+_NO_LINGER = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,10 @@ class ScriptedTurn:
 
     With a ``status`` other than 200 the answer is ``body`` with ``headers``. ``plain`` answers with one JSON object
     instead of a stream. ``fault`` strikes when all pieces are out and before the finish reason: "cut" drops the
-    connection, "end" ends the stream properly, "garbage" sends something that is no JSON, "stall" says nothing more
-    until the client hangs up.
+    connection, "reset" does so without a farewell, "end" ends the stream properly, "garbage" sends something that is no
+    JSON, "stall" says nothing more until the client hangs up.
+
+    ``play`` makes the whole answer by itself, at its own pace.
     """
 
     text: tuple[str, ...] = ()
@@ -56,6 +61,7 @@ class ScriptedTurn:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     plain: bool = False
     fault: Fault = ""
+    play: Callable[[Stage], Awaitable[None]] | None = None
 
 
 def says(*text: str, **usage: int) -> ScriptedTurn:
@@ -79,6 +85,32 @@ class SeenRequest:
     chunks_sent: int = 0
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Stage:
+    """One answer in the hands of a ``play``. ``form`` writes the format that was asked for; ``seen`` is the request."""
+
+    def __init__(self, request: web.Request, seen: SeenRequest) -> None:
+        self._request = request
+        self._response: web.StreamResponse | None = None
+        self.form: Form = FORMS[request.path]
+        self.seen = seen
+
+    async def open(self, media_type: str = "") -> web.StreamResponse:
+        """Sends the head, unless it is out: status 200 and the format's media type, or another."""
+        if self._response is None:
+            self._response = web.StreamResponse(headers={"Content-Type": media_type or self.form.media_type})
+            await self._response.prepare(self._request)
+        return self._response
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes as they are; waits while the client does not read."""
+        await (await self.open()).write(data)
+
+    async def send(self, message: Mapping[str, Json]) -> None:
+        """Sends one message of the format."""
+        await self.write(self.form.frame(message))
+        self.seen.chunks_sent += 1
 
 
 Script = Sequence[ScriptedTurn | Callable[[dict[str, Json]], ScriptedTurn]]
@@ -180,6 +212,12 @@ class ScriptedOpenAI:
     async def _play(self, turn: ScriptedTurn, request: web.Request, seen: SeenRequest) -> web.StreamResponse:
         if turn.status != web.HTTPOk.status_code:
             return web.json_response(turn.body, status=turn.status, headers=turn.headers)
+        if turn.play is not None:
+            stage = Stage(request, seen)
+            await turn.play(stage)
+            response = await stage.open()
+            await response.write_eof()
+            return response
         form = FORMS[request.path]
         if turn.plain:
             await asyncio.sleep(turn.delay_s)
@@ -188,8 +226,8 @@ class ScriptedOpenAI:
         await response.prepare(request)
         for chunk in form.pieces(turn) if turn.chunks is None else turn.chunks:
             await _send(response, form, chunk, turn, seen)
-        if turn.fault == "cut":
-            _drop(request)
+        if turn.fault in {"cut", "reset"}:
+            _drop(request, is_reset=turn.fault == "reset")
             return response
         if turn.fault == "garbage":
             await response.write(b"{not json\n" if form.is_lines else b"data: {not json\n\n")
@@ -213,8 +251,13 @@ async def _send(
     seen.chunks_sent += 1
 
 
-def _drop(request: web.Request) -> None:
-    if request.transport is not None:
+def _drop(request: web.Request, *, is_reset: bool) -> None:
+    if request.transport is None:
+        return
+    if is_reset:
+        request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        request.transport.abort()
+    else:
         request.transport.close()
 
 

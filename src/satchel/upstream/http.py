@@ -192,7 +192,7 @@ class Endpoint:
             raise UpstreamError(
                 "upstream-timeout",
                 f"The model server at {self.shown} did not answer in time.",
-                hint="Try again, or allow it more time.",
+                hint="Try again, or allow it more time (SATCHEL_UPSTREAM_SILENCE_S).",
                 retryable=True,
             ) from error
         except aiohttp.ClientConnectorError as error:
