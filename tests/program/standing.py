@@ -28,7 +28,7 @@ _WATCH = """
 import asyncio, json, os, signal
 
 def count(number, frame):
-    tasks = sorted(str(task.get_coro()) for task in asyncio.all_tasks())
+    tasks = sorted(task.get_coro().__qualname__ for task in asyncio.all_tasks())
     with open({path!r} + ".new", "w") as file:
         json.dump(tasks, file)
     os.replace({path!r} + ".new", {path!r})
@@ -41,7 +41,7 @@ Turns = ScriptedTurn | Callable[[dict[str, Any]], ScriptedTurn]
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What a process holds: the coroutines of its tasks, and what its descriptors are open on."""
+    """What a process holds: the coroutines of its tasks, and so many open descriptors."""
 
     tasks: tuple[str, ...]
     descriptors: int
@@ -49,7 +49,10 @@ class Census:
 
 @dataclass(slots=True)
 class Gateway:
-    """``turns`` are what the model server says next; ``err`` is what the program wrote to stderr."""
+    """``turns`` are what the model server says next; ``err`` is what the program wrote to stderr.
+
+    ``idle`` is what it held before the first request.
+    """
 
     bases: Bases
     process: asyncio.subprocess.Process
@@ -57,6 +60,7 @@ class Gateway:
     folder: Path
     turns: deque[Turns] = field(default_factory=deque[Turns])
     err: bytearray = field(default_factory=bytearray)
+    idle: Census = Census((), 0)
 
     def next(self, *turns: Turns) -> None:
         """Forgets what is left of the script and of what was asked, and begins another."""
@@ -89,12 +93,12 @@ class Gateway:
         tasks = tuple(json.loads(path.read_text(encoding="utf-8")))
         return Census(tasks, len(os.listdir(f"/proc/{self.process.pid}/fd")))
 
-    async def settles(self, wanted: Census) -> Census:
-        """The census once it is no more than ``wanted``, or the last one when it does not come to that."""
+    async def settled(self) -> Census:
+        """The census once it is what it was at the start, or as it is when it does not come to that."""
         try:
             async with asyncio.timeout(DEADLINE_S):
-                while not _is_within(found := await self.census(), wanted):
-                    await asyncio.sleep(0.05)
+                while (found := await self.census()) != self.idle:
+                    await asyncio.sleep(0.1)
         except TimeoutError:
             found = await self.census()
         return found
@@ -104,10 +108,6 @@ class Gateway:
         rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text(encoding="utf-8")
         line = next(line for line in rollup.splitlines() if line.startswith("Rss:"))
         return int(line.split()[1]) * 1024
-
-
-def _is_within(found: Census, wanted: Census) -> bool:
-    return len(found.tasks) <= len(wanted.tasks) and found.descriptors <= wanted.descriptors
 
 
 @asynccontextmanager
@@ -138,6 +138,7 @@ async def standing(folder: Path, **environment: str) -> AsyncGenerator[Gateway]:
         said = json.loads(await process.stdout.readline())
         gateway = Gateway(Bases(url=said["url"], ollama_url=said["ollama_url"]), process, model, folder, turns)
         drain = asyncio.create_task(_drain(process.stderr, gateway.err))
+        gateway.idle = await gateway.census()
         try:
             yield gateway
         finally:

@@ -96,10 +96,11 @@ class Stage:
         self.form: Form = FORMS[request.path]
         self.seen = seen
 
-    async def open(self, media_type: str = "") -> web.StreamResponse:
-        """Sends the head, unless it is out: status 200 and the format's media type, or another."""
+    async def open(self, media_type: str = "", *, status: int = 200) -> web.StreamResponse:
+        """Sends the head, unless it is out. The media type is the format's own by default."""
         if self._response is None:
-            self._response = web.StreamResponse(headers={"Content-Type": media_type or self.form.media_type})
+            headers = {"Content-Type": media_type or self.form.media_type}
+            self._response = web.StreamResponse(status=status, headers=headers)
             await self._response.prepare(self._request)
         return self._response
 
