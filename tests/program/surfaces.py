@@ -31,7 +31,8 @@ class Surface:
 
     ``ends`` tells a stream's last message, ``fails`` the message of an error in a stream or of an error's body.
     ``on_second_port`` stands for the listener that plays an Ollama; ``takes_tools`` for tools of the client's own, and
-    ``streams_calls`` for calls to them in pieces.
+    ``streams_calls`` for calls to them in pieces. A surface that ``opens`` has a message that begins an answer, before
+    anything is said.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Surface:
     on_second_port: bool = False
     takes_tools: bool = True
     streams_calls: bool = False
+    opens: bool = True
     tells_steps: bool = False
 
     def __str__(self) -> str:
@@ -426,6 +428,7 @@ OLLAMA = Surface(
     fails=_ollama_fails,
     finish=_ollama_finish,
     is_lines=True,
+    opens=False,
 )
 SECOND_PORT = Surface(
     name="ollama-port",
@@ -437,6 +440,7 @@ SECOND_PORT = Surface(
     fails=_ollama_fails,
     finish=_ollama_finish,
     is_lines=True,
+    opens=False,
     on_second_port=True,
 )
 GENERATE = Surface(
@@ -449,6 +453,7 @@ GENERATE = Surface(
     fails=_ollama_fails,
     finish=_ollama_finish,
     is_lines=True,
+    opens=False,
     takes_tools=False,
 )
 
