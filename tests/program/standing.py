@@ -90,18 +90,19 @@ class Gateway:
         async with asyncio.timeout(DEADLINE_S):
             while not path.exists():  # noqa: ASYNC110 - another process makes it
                 await asyncio.sleep(0.01)
-        tasks = tuple(json.loads(path.read_text(encoding="utf-8")))
-        return Census(tasks, len(os.listdir(f"/proc/{self.process.pid}/fd")))
+        return Census(tuple(json.loads(path.read_text(encoding="utf-8"))), self._descriptors())
 
     async def settled(self) -> Census:
         """The census once it is what it was at the start, or as it is when it does not come to that."""
-        try:
-            async with asyncio.timeout(DEADLINE_S):
-                while (found := await self.census()) != self.idle:
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
+        end = asyncio.get_running_loop().time() + DEADLINE_S
+        while True:
             found = await self.census()
-        return found
+            if found == self.idle or asyncio.get_running_loop().time() > end:
+                return found
+            await asyncio.sleep(0.1)
+
+    def _descriptors(self) -> int:
+        return sum(1 for _ in Path(f"/proc/{self.process.pid}/fd").iterdir())
 
     def resident(self) -> int:
         """Bytes of memory that are the process's own."""
@@ -132,7 +133,7 @@ async def standing(folder: Path, **environment: str) -> AsyncGenerator[Gateway]:
         upstreams = [f"--upstream={kind}={kind}:{url}" for kind, url in urls.items()]
         options = ("--skills-dir", str(skills), *upstreams, "--upstream=gone=http://127.0.0.1:9/v1")
         ports = ("--port", "0", "--ollama-port", "0")
-        process = await start("serve", "--json", *ports, *options, **{"PYTHONPATH": path, **environment})
+        process = await start("serve", "--json", *ports, *options, cwd=None, PYTHONPATH=path, **environment)
         assert process.stdout is not None
         assert process.stderr is not None
         said = json.loads(await process.stdout.readline())

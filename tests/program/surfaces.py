@@ -113,8 +113,7 @@ class Bases:
 
 def body_of(surface: Surface, model: str, *, stream: bool, tools: bool = False, **fields: Any) -> Body:
     """A request for the surface; ``fields`` are added as they are."""
-    body = {**surface.ask(tools), "model": model, "stream": stream, **fields}
-    return body
+    return {**surface.ask(tools), "model": model, "stream": stream, **fields}
 
 
 async def hear(url: str, surface: Surface, body: Body, heard: Heard | None = None) -> Heard:
@@ -172,7 +171,7 @@ def _read_frame(surface: Surface, frame: str, heard: Heard) -> None:
     if not surface.is_lines:
         *named, data = frame.split("\n")
         data = data.removeprefix("data: ")
-        assert data != frame.split("\n")[-1], frame
+        assert data != frame.rsplit("\n", maxsplit=1)[-1], frame
         assert not named or named == [f"event: {json.loads(data)['type']}"], frame
     if data == "[DONE]":
         heard.is_ended = surface.ends(data)
@@ -340,7 +339,10 @@ def _ollama_ask(tools: bool) -> Body:
 
 
 def ollama_said(message: Body) -> Iterator[Piece]:
-    words = message.get("message") or {"content": message.get("response", ""), "thinking": message.get("thinking")}
+    words: Body = message.get("message") or {
+        "content": message.get("response", ""),
+        "thinking": message.get("thinking"),
+    }
     if words.get("thinking"):
         yield "reasoning", words["thinking"]
     if words["content"]:
@@ -363,25 +365,6 @@ def _ollama_fails(message: Body) -> str:
 
 def _ollama_finish(message: Body) -> str:
     return str(message.get("done_reason", ""))
-
-
-# --- our own
-
-
-def native_said(message: Body) -> Iterator[Piece]:
-    if "reasoning" in message:
-        yield "reasoning", message["reasoning"]
-    if "text" in message:
-        yield "text", message["text"]
-    if call := message.get("tool_call"):
-        yield "call", call["name"] + call["arguments"]
-
-
-def _native_whole(body: Body) -> Iterator[Piece]:
-    yield "reasoning", body["reasoning"]
-    yield "text", body["text"]
-    for call in body["tool_calls"]:
-        yield "call", call["function"]["name"] + call["function"]["arguments"]
 
 
 CHAT = Surface(

@@ -50,7 +50,7 @@ async def stalled(gateway: Gateway, surface: Surface) -> AsyncGenerator[tuple[as
     body = json.dumps(body_of(surface, "openai/scripted", stream=True)).encode()
     with socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
-        raw.setblocking(False)
+        raw.setblocking(False)  # noqa: FBT003 - its only spelling
         await asyncio.get_running_loop().sock_connect(raw, (address.hostname, address.port))
         reader, writer = await asyncio.open_connection(sock=raw, limit=2**20)
         head = f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -108,7 +108,8 @@ async def _ollama_chat(client: ollama.AsyncClient) -> str:
 
 
 async def _ollama_generate(client: ollama.AsyncClient) -> str:
-    return "".join([part.response async for part in await client.generate(model=MODEL, prompt=QUESTION, stream=True)])
+    stream = await client.generate(model=MODEL, prompt=QUESTION, stream=True)
+    return "".join([part.response or "" async for part in stream])
 
 
 async def test_the_official_clients_take_no_notice(gateway: Gateway) -> None:

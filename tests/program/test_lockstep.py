@@ -66,7 +66,9 @@ SCRIPTS: Mapping[str, Script] = {
     ),
     "text that no encoding may break": Script(
         turns=(
-            ScriptedTurn(text=("e", "\u0301", "👩", "\u200d", "💻 ", "日", "本\u2028", "\u0085", "\ufeff"), calls=(READ,)),
+            ScriptedTurn(
+                text=("e", "\u0301", "👩", "\u200d", "💻 ", "日", "本\u2028", "\u0085", "\ufeff"), calls=(READ,)
+            ),
             ScriptedTurn(text=("\u2029x", '\\u0041 "', "\x00\x1b[0m", "\U0010ffff", "Ω")),
         )
     ),

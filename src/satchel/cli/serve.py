@@ -34,7 +34,7 @@ async def serve(
 
     SATCHEL_KEYS (comma-separated) makes clients send one of these as their API key.
     SATCHEL_UPSTREAM_KEY is sent to the first upstream, SATCHEL_UPSTREAM_KEY_<NAME> to the one of that name.
-    Ctrl-C or SIGTERM lets open answers finish.
+    Ctrl-C or SIGTERM lets open answers finish; the second one cuts them off.
     Skills are read at the start, and again on POST /api/skills/rescan. Each request is one line of log on stderr.
     """
     settings = settings_from(skills, options, host=host, port=port, ollama_port=ollama_port)

@@ -17,7 +17,7 @@ from satchel.wiring.runtime import open_runtime
 
 
 async def serve(settings: Settings, started: Callable[[str, str], None]) -> bool:
-    """Serves until SIGINT or SIGTERM, then lets open answers finish. True when it was SIGINT.
+    """Serves until SIGINT or SIGTERM, then lets open answers finish; a second one cuts them off. True for a SIGINT.
 
     ``started`` gets the base URL once requests are answered, and that of the second listener, which stands in for an
     Ollama, "" without one. Raises ``SetupError`` before that for settings that cannot work, port-in-use before anything
@@ -45,8 +45,11 @@ async def serve(settings: Settings, started: Callable[[str, str], None]) -> bool
                 await self.lifespan.shutdown()
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            del frame
             self.is_interrupted |= sig == signal.SIGINT
-            super().handle_exit(sig, frame)
+            # uvicorn would take only a second SIGINT for impatience.
+            self.force_exit = self.should_exit
+            self.should_exit = True
 
         @contextmanager
         def capture_signals(self) -> Generator[None]:
