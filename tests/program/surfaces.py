@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import aiohttp
@@ -413,31 +413,10 @@ OLLAMA = Surface(
     is_lines=True,
     opens=False,
 )
-SECOND_PORT = Surface(
-    name="ollama-port",
-    path="/api/chat",
-    ask=_ollama_ask,
-    said=ollama_said,
-    whole=ollama_said,
-    ends=_ollama_ends,
-    fails=_ollama_fails,
-    finish=_ollama_finish,
-    is_lines=True,
-    opens=False,
-    on_second_port=True,
-)
-GENERATE = Surface(
-    name="generate",
-    path="/ollama/api/generate",
-    ask=lambda tools: {"prompt": QUESTION},
-    said=ollama_said,
-    whole=ollama_said,
-    ends=_ollama_ends,
-    fails=_ollama_fails,
-    finish=_ollama_finish,
-    is_lines=True,
-    opens=False,
-    takes_tools=False,
+SECOND_PORT = replace(OLLAMA, name="ollama-port", path="/api/chat", on_second_port=True)
+BESIDE_OURS = replace(OLLAMA, name="ollama-beside", path="/api/chat/ollama")
+GENERATE = replace(
+    OLLAMA, name="generate", path="/ollama/api/generate", ask=lambda tools: {"prompt": QUESTION}, takes_tools=False
 )
 
 SURFACES: tuple[Surface, ...] = (CHAT, RESPONSES, MESSAGES, OLLAMA, SECOND_PORT, GENERATE)

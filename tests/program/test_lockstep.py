@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import pytest_asyncio
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedTurn, Stage
 from tests.program.standing import KINDS, READ, Gateway, standing
 from tests.program.surfaces import (
+    BESIDE_OURS,
     SURFACES,
     TOOL,
     Body,
@@ -163,7 +165,7 @@ async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ga
         yield started
 
 
-@pytest.mark.parametrize("surface", SURFACES, ids=str)
+@pytest.mark.parametrize("surface", [*SURFACES, BESIDE_OURS], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_piece_reaches_the_client_before_the_next_is_said(
     gateway: Gateway, surface: Surface, kind: str
@@ -186,7 +188,9 @@ async def test_every_piece_reaches_the_client_before_the_next_is_said(
         assert heard.text == "\n\n".join(filter(None, ("".join(turn.text) for turn in script.turns))), name
         assert heard.calls == script.calls, name
         assert heard.finish == whole.finish, name
-        assert len(gateway.model.requests) == len(script.turns), name
+        asked = [json.dumps(request.body) for request in gateway.model.requests]
+        assert ["skills_read" in body for body in asked] == [script.takes_skills] * len(script.turns), name
+        assert not {"skills", "skills_discovery"} & {key for request in gateway.model.requests for key in request.body}
         if not surface.tells_steps:
             for answer in (heard, whole):
                 assert b"skills_" not in answer.raw, (name, answer.raw)
