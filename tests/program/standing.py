@@ -133,7 +133,10 @@ async def standing(folder: Path, **environment: str) -> AsyncGenerator[Gateway]:
         upstreams = [f"--upstream={kind}={kind}:{url}" for kind, url in urls.items()]
         options = ("--skills-dir", str(skills), *upstreams, "--upstream=gone=http://127.0.0.1:9/v1")
         ports = ("--port", "0", "--ollama-port", "0")
-        process = await start("serve", "--json", *ports, *options, cwd=None, PYTHONPATH=path, **environment)
+        nothing = asyncio.subprocess.DEVNULL
+        process = await start(
+            "serve", "--json", *ports, *options, cwd=None, stdin=nothing, PYTHONPATH=path, **environment
+        )
         assert process.stdout is not None
         assert process.stderr is not None
         said = json.loads(await process.stdout.readline())

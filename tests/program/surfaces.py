@@ -49,7 +49,6 @@ class Surface:
     takes_tools: bool = True
     streams_calls: bool = False
     opens: bool = True
-    tells_steps: bool = False
 
     def __str__(self) -> str:
         return self.name
