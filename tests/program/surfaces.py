@@ -13,8 +13,9 @@ import aiohttp
 DEADLINE_S = 30.0
 """How long a test waits for something that has to happen; reached only when it fails."""
 
-Kind = Literal["text", "reasoning", "call"]
+Kind = Literal["text", "reasoning", "call", "begun"]
 Piece = tuple[Kind, str]
+"""Of a call: its name and arguments in pieces. "begun" is a call's number and name where every piece has them."""
 Body = dict[str, Any]
 
 QUESTION = "Which share?"
@@ -32,7 +33,7 @@ class Surface:
     ``ends`` tells a stream's last message, ``fails`` the message of an error in a stream or of an error's body.
     ``on_second_port`` stands for the listener that plays an Ollama; ``takes_tools`` for tools of the client's own, and
     ``streams_calls`` for calls to them in pieces. A surface that ``opens`` has a message that begins an answer, before
-    anything is said.
+    anything is said. ``extensions`` are fields in which clients may look for what was called here.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Surface:
     takes_tools: bool = True
     streams_calls: bool = False
     opens: bool = True
+    extensions: frozenset[str] = frozenset({"satchel"})
 
     def __str__(self) -> str:
         return self.name
@@ -70,6 +72,7 @@ class Heard:
     is_ended: bool = False
     is_over: bool = False
     messages: list[Body] = field(default_factory=list[Body])
+    begun: set[str] = field(default_factory=set[str])
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
 
     def take(self, pieces: Iterator[Piece]) -> None:
@@ -81,6 +84,9 @@ class Heard:
                     self.reasoning += text
                 case "call":
                     self.calls += text
+                case "begun":
+                    self.calls += "" if text in self.begun else text.partition(" ")[2]
+                    self.begun.add(text)
 
     def grow(self) -> None:
         """Wakes who waits for more."""
@@ -366,6 +372,38 @@ def _ollama_finish(message: Body) -> str:
     return str(message.get("done_reason", ""))
 
 
+# --- our own
+
+
+def _native_ask(tools: bool) -> Body:
+    own = {"tools": [{"type": "function", "function": _FUNCTION}]} if tools else {}
+    return {"messages": [{"role": "user", "content": QUESTION}], **own}
+
+
+def _native_said(message: Body) -> Iterator[Piece]:
+    if "reasoning" in message:
+        yield "reasoning", message["reasoning"]
+    if "text" in message:
+        yield "text", message["text"]
+    if call := message.get("tool_call"):
+        yield "begun", f"{call['index']} {call['name']}"
+        yield "call", call["arguments"]
+
+
+def _native_whole(body: Body) -> Iterator[Piece]:
+    yield "reasoning", body["reasoning"]
+    yield "text", body["text"]
+    for call in body["tool_calls"]:
+        yield "call", call["function"]["name"] + call["function"]["arguments"]
+
+
+def _native_fails(message: Body) -> str:
+    if "error" not in message:
+        return ""
+    assert set(message) <= {"error", "code"}, message
+    return str(message["error"])
+
+
 CHAT = Surface(
     name="chat",
     path="/v1/chat/completions",
@@ -400,6 +438,18 @@ MESSAGES = Surface(
     streams_calls=True,
     heartbeat='event: ping\ndata: {"type":"ping"}',
 )
+NATIVE = Surface(
+    name="native",
+    path="/api/chat",
+    ask=_native_ask,
+    said=_native_said,
+    whole=_native_whole,
+    ends=lambda message: not isinstance(message, str) and message.get("done") is True,
+    fails=_native_fails,
+    finish=lambda message: str(message.get("finish", "")),
+    streams_calls=True,
+    extensions=frozenset({"skill_step", "steps"}),
+)
 OLLAMA = Surface(
     name="ollama",
     path="/ollama/api/chat",
@@ -418,4 +468,4 @@ GENERATE = replace(
     OLLAMA, name="generate", path="/ollama/api/generate", ask=lambda tools: {"prompt": QUESTION}, takes_tools=False
 )
 
-SURFACES: tuple[Surface, ...] = (CHAT, RESPONSES, MESSAGES, OLLAMA, SECOND_PORT, GENERATE)
+SURFACES: tuple[Surface, ...] = (CHAT, RESPONSES, MESSAGES, OLLAMA, SECOND_PORT, GENERATE, NATIVE)

@@ -140,7 +140,7 @@ class Step:
                     self._rounds[-1] += text
                 case "reasoning":
                     self._reasoning += text
-                case "call":
+                case _:
                     self._calls += text
             self.waits += kind != "call"
         said = (self.text, self._reasoning)
@@ -159,9 +159,9 @@ async def _torn(stage: Stage, message: Mapping[str, Any]) -> None:
     await stage.write(data[place:])
 
 
-def _beside_extensions(message: Body) -> Body:
-    """A message without our own field, in which a client may look for what was called here."""
-    return {key: value for key, value in message.items() if key != "satchel"}
+def _beside_extensions(surface: Surface, heard: Heard) -> str:
+    messages = [{key: message[key] for key in message.keys() - surface.extensions} for message in heard.messages]
+    return json.dumps(messages)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -197,6 +197,6 @@ async def test_every_piece_reaches_the_client_before_the_next_is_said(
         assert ["skills_read" in body for body in asked] == [script.takes_skills] * len(script.turns), name
         assert not {"skills", "skills_discovery"} & {key for request in gateway.model.requests for key in request.body}
         for answer in (heard, whole):
-            told = json.dumps([_beside_extensions(message) for message in answer.messages])
+            told = _beside_extensions(surface, answer)
             assert "skills_" not in told, (name, told)
             assert "call_read" not in told, (name, told)
