@@ -40,5 +40,15 @@ ROWS: tuple[Requirement, ...] = (
     # HTTP: managing skills
     Requirement("001-serving-26", "001", "and everything else returns", "tests/program/test_faults.py::test_every_fault_is_a_true_error_in_the_form_of_the_surface"),
     Requirement("001-serving-27", "001", "curl http://localhost:5000/v1/skills/pdf", "tests/program/test_serve.py::test_models_and_skills_are_listed"),
+    Requirement("001-serving-28", "001", "The Web UI additionally carries skill_step and tool_progress frames.", "tests/gateway/test_native.py::test_work_of_every_agent_is_told_and_words_only_of_the_one_that_answers"),
+    Requirement("001-serving-29", "001", "The Web UI stream additionally carries skill completion metadata", "tests/gateway/test_native.py::test_a_lookup_is_told_as_a_step_and_its_markup_never_leaves"),
+    Requirement("001-serving-30", "001", '"detail":"references/forms.md","ok":true,"round":1', "tests/gateway/test_native.py::test_the_steps_of_real_tools_name_the_file_and_a_failed_one_too"),
+    Requirement("001-serving-31", "001", "round is the 1-based tool-loop round", "tests/gateway/test_native.py::test_a_lookup_is_told_as_a_step_and_its_markup_never_leaves"),
+    Requirement("001-serving-32", "001", '"skills": ["pdf"], "maxTokens": 400', "tests/gateway/test_native.py::test_what_is_ours_ends_here_and_everything_else_goes_upstream"),
+    Requirement("001-serving-33", "001", "POST http://localhost:5000/api/skills/rescan", "tests/gateway/test_skills_management.py::test_a_rescan_finds_what_is_new_and_what_is_gone"),
+    Requirement("001-serving-34", "001", "curl http://localhost:5000/api/skills/pdf/files/references/forms.md", "tests/gateway/test_skills_management.py::test_a_file_is_plain_text_that_no_browser_takes_for_anything_else"),
+    Requirement("001-serving-35", "001", "/api/skills wraps the list as", "tests/gateway/test_skills_management.py::test_the_page_lists_skills_and_what_did_not_load"),
+    Requirement("001-serving-36", "001", "GET /api/models grows a nullable block", "tests/gateway/test_native.py::test_models_are_listed_with_what_the_server_does_with_skills"),
+    Requirement("001-serving-37", "001", "null means this build or this deployment has no skills", "tests/gateway/test_native.py::test_models_are_listed_with_what_the_server_does_with_skills"),
 )
 # fmt: on

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 PROGRAM = Path(sys.executable).parent / "satchel"
 PATIENCE_S = 300.0
@@ -118,3 +119,15 @@ async def serving(*arguments: str, **environment: str) -> AsyncGenerator[tuple[s
             process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(PATIENCE_S):
                 await process.communicate()
+
+
+async def refused(url: str) -> None:
+    """Returns when nobody listens there any more."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            except ConnectionError:
+                return
+            writer.close()
+            await asyncio.sleep(0.02)

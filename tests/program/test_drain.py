@@ -7,11 +7,11 @@ import signal
 from collections.abc import Sequence
 from itertools import cycle, islice, product
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 from satchel.testing.scripted_openai import ScriptedTurn, Stage
+from tests.program.program import refused
 from tests.program.standing import READ, Gateway, standing
 from tests.program.surfaces import DEADLINE_S, SURFACES, Body, Heard, Surface
 
@@ -19,18 +19,6 @@ STREAMS = 50
 LOOKS = ScriptedTurn(text=("Looking.",), calls=(READ,))
 TEXT = "Looking.\n\nThe share is 6 %."
 Opened = tuple[Surface, Heard, asyncio.Task[Heard]]
-
-
-async def refused(url: str) -> None:
-    """Returns when nobody listens there any more."""
-    async with asyncio.timeout(DEADLINE_S):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
-            except ConnectionError:
-                return
-            writer.close()
-            await asyncio.sleep(0.02)
 
 
 def _held(go: asyncio.Event) -> ScriptedTurn:

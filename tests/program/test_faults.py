@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from satchel.testing.scripted_openai import ScriptedTurn, Stage, refuses
 from tests.program.standing import GONE, KINDS, READ, Gateway, standing
-from tests.program.surfaces import SURFACES, Heard, Surface
+from tests.program.surfaces import DEADLINE_S, SURFACES, Heard, Surface
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -140,15 +140,19 @@ async def _silent(stage: Stage) -> None:
 
 async def test_a_model_server_that_stalls_is_given_up(tmp_path_factory: pytest.TempPathFactory) -> None:
     stalls = ScriptedTurn(text=(HALF,), fault="stall")
-    async with standing(tmp_path_factory.mktemp("stalls"), SATCHEL_UPSTREAM_SILENCE_S="0.3") as gateway:
+    async with standing(tmp_path_factory.mktemp("stalls"), SATCHEL_UPSTREAM_SILENCE_S="1") as gateway:
         for turn, text, status in ((ScriptedTurn(play=_silent), "", 504), (stalls, HALF, 200)):
             gateway.next(*[turn] * 2 * len(SURFACES))
-            streamed = await asyncio.gather(*(gateway.hear(surface) for surface in SURFACES))
-            whole = await asyncio.gather(*(gateway.hear(surface, stream=False) for surface in SURFACES))
+            heard = await asyncio.gather(
+                *(gateway.hear(surface) for surface in SURFACES),
+                *(gateway.hear(surface, stream=False) for surface in SURFACES),
+            )
+            streamed, whole = heard[: len(SURFACES)], heard[len(SURFACES) :]
             fault = Fault(turn=turn, says="did not answer in time")
-            for heard in streamed:
-                _is_told(heard, fault, status=status, text=text)
-            for heard in whole:
-                _is_told(heard, fault, status=504, text="")
-            assert all(seen.hung_up.is_set() for seen in gateway.model.requests)
+            for answer in streamed:
+                _is_told(answer, fault, status=status, text=text)
+            for answer in whole:
+                _is_told(answer, fault, status=504, text="")
+            async with asyncio.timeout(DEADLINE_S):
+                await asyncio.gather(*(seen.hung_up.wait() for seen in gateway.model.requests))
         assert await gateway.settled() == gateway.idle

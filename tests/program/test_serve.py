@@ -11,7 +11,7 @@ import pytest
 from openai import APIStatusError, AsyncOpenAI
 
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn, refuses, says
-from tests.program.program import at_import, satchel, serving
+from tests.program.program import at_import, refused, satchel, serving
 from tests.support import write_skill
 
 
@@ -177,19 +177,6 @@ async def test_a_signal_while_it_starts_ends_it_quietly(
     assert ended.code in codes
 
 
-async def _refused(url: str) -> None:
-    """Returns when the server takes no more connections."""
-    port = int(url.rpartition(":")[2])
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionError:
-                return
-            writer.close()
-            await asyncio.sleep(0.02)
-
-
 async def test_a_second_interrupt_drops_open_answers_without_a_traceback(skills: Path) -> None:
     async with ScriptedOpenAI([ScriptedTurn(text=("half",), fault="stall")]) as model:
         async with (
@@ -199,7 +186,7 @@ async def test_a_second_interrupt_drops_open_answers_without_a_traceback(skills:
             stream = await openai.chat.completions.create(model="m", messages=ASKED, stream=True)
             assert (await anext(stream)).choices
             process.send_signal(signal.SIGINT)
-            await _refused(url)
+            await refused(url)
             process.send_signal(signal.SIGINT)
             async with asyncio.timeout(20):
                 _, err = await process.communicate()
