@@ -27,7 +27,7 @@ MODEL = "openai/scripted"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Gateway]:
-    async with standing(tmp_path_factory.mktemp("heartbeat"), SATCHEL_HEARTBEAT_S="0.05") as started:
+    async with standing(tmp_path_factory.mktemp("heartbeat"), SATCHEL_HEARTBEAT_S="0.02") as started:
         yield started
 
 
@@ -80,7 +80,7 @@ def slowly(turn: ScriptedTurn) -> ScriptedTurn:
 
     async def play(stage: Stage) -> None:
         for message in (*stage.form.pieces(turn), *stage.form.ending(turn)):
-            await asyncio.sleep(0.12)
+            await asyncio.sleep(0.06)
             await stage.send(message)
         await stage.write(stage.form.end)
 
