@@ -11,13 +11,12 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import pytest
-import pytest_asyncio
 
 from satchel.testing.scripted_openai import ScriptedTurn, SeenRequest, Stage
-from tests.program.standing import Gateway, standing
+from tests.program.standing import Gateway
 from tests.program.surfaces import CHAT, DEADLINE_S, SURFACES, Surface, body_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PIECE = "0123456789abcdef" * 4096
 PIECES = 64_000_000 // len(PIECE)
@@ -34,12 +33,6 @@ async def _flood(stage: Stage) -> None:
     for message in stage.form.ending(ScriptedTurn()):
         await stage.send(message)
     await stage.write(stage.form.end)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Gateway]:
-    async with standing(tmp_path_factory.mktemp("backpressure")) as started:
-        yield started
 
 
 @asynccontextmanager

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import cycle, islice, product
 
 import pytest
-import pytest_asyncio
 
 from satchel.testing.scripted_openai import ScriptedTurn, SeenRequest, Stage
-from tests.program.standing import KINDS, READ, Gateway, standing
+from tests.program.standing import KINDS, READ, Gateway
 from tests.program.surfaces import DEADLINE_S, SURFACES, Heard, Surface
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def _silent(stage: Stage) -> None:
@@ -71,12 +70,6 @@ async def leave(gateway: Gateway, surface: Surface, moment: Moment, kind: str = 
         await asyncio.gather(client, return_exceptions=True)
         await seen.hung_up.wait()
     return seen
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Gateway]:
-    async with standing(tmp_path_factory.mktemp("disconnect")) as started:
-        yield started
 
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)

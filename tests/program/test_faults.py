@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
-import pytest_asyncio
 
 from satchel.testing.scripted_openai import ScriptedTurn, Stage, refuses
 from tests.program.standing import GONE, KINDS, READ, Gateway, standing
 from tests.program.surfaces import DEADLINE_S, SURFACES, Heard, Surface
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HALF = "Half an ans"
 LOOKS = ScriptedTurn(text=("Looking.",), calls=(READ,))
@@ -77,12 +76,6 @@ FAULTS: Mapping[str, Fault] = {
         in_every_format=False,
     ),
 }
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Gateway]:
-    async with standing(tmp_path_factory.mktemp("faults")) as started:
-        yield started
 
 
 def _is_told(heard: Heard, fault: Fault, *, status: int, text: str) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedTurn, Stage
-from tests.program.standing import KINDS, READ, Gateway, standing
+from tests.program.standing import KINDS, READ, Gateway
 from tests.program.surfaces import (
     BESIDE_OURS,
     SURFACES,
@@ -27,7 +26,7 @@ from tests.program.surfaces import (
     responses_said,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _SAID: Mapping[str, Callable[[Body], Iterator[Piece]]] = {
     "/v1/chat/completions": chat_said,
@@ -162,12 +161,6 @@ async def _torn(stage: Stage, message: Mapping[str, Any]) -> None:
 def _beside_extensions(surface: Surface, heard: Heard) -> str:
     messages = [{key: message[key] for key in message.keys() - surface.extensions} for message in heard.messages]
     return json.dumps(messages)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Gateway]:
-    async with standing(tmp_path_factory.mktemp("lockstep")) as started:
-        yield started
 
 
 @pytest.mark.parametrize("surface", [*SURFACES, BESIDE_OURS], ids=str)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from satchel.chat.messages import Json
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedTurn, Stage, says
-from tests.program.standing import READ, Gateway, standing
+from tests.program.standing import READ, Gateway
 from tests.program.surfaces import SURFACES, TOOL, Heard, Surface
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 Chunk = dict[str, Json]
 ANSWER = says("It is ", "6 %.")
@@ -134,12 +133,6 @@ ODDITIES: Mapping[str, Odd] = {
         )
     ),
 }
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Gateway]:
-    async with standing(tmp_path_factory.mktemp("odd")) as started:
-        yield started
 
 
 def spent(heard: Heard) -> tuple[int, int]:
