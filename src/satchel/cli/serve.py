@@ -16,10 +16,11 @@ from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
 from satchel.settings import Settings
 from satchel.wiring.models import describe, embedded_models, ensure_weights
+from satchel.wiring.serve import new_event_loop
 from satchel.wiring.serve import serve as serve_gateway
 
 
-async def serve(
+def serve(
     *,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
@@ -38,6 +39,11 @@ async def serve(
     Skills are read at the start, and again on POST /api/skills/rescan. Each request is one line of log on stderr.
     """
     settings = settings_from(skills, options, host=host, port=port, ollama_port=ollama_port)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(_serve(settings, as_json=json))
+
+
+async def _serve(settings: Settings, *, as_json: bool) -> int:
     if embedded_models(settings):
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
@@ -47,7 +53,7 @@ async def serve(
         if not settings.server.keys and not _is_loopback(url):
             say(f"WARNING: everybody who reaches {url} may use its model and its skills: it asks for no key.")
             say("  hint: set SATCHEL_KEYS to the keys that clients must send, or leave --host out.")
-        if json:
+        if as_json:
             print_line_json({"event": "listening", "url": url} | ({"ollama_url": ollama_url} if ollama_url else {}))
         else:
             _greet(url, ollama_url, settings)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import signal
 import socket
+import sys
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import FrameType
@@ -14,6 +16,15 @@ from typing import Protocol
 from satchel.errors import SetupError
 from satchel.settings import Settings
 from satchel.wiring.runtime import open_runtime
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The loop for a gateway: uvloop, which halves what a stream costs, where there is one."""
+    if sys.platform == "win32":
+        return asyncio.new_event_loop()
+    import uvloop
+
+    return uvloop.new_event_loop()
 
 
 async def serve(settings: Settings, started: Callable[[str, str], None]) -> bool:
@@ -78,6 +89,9 @@ async def serve(settings: Settings, started: Callable[[str, str], None]) -> bool
         # Opened here and not by the app: uvicorn would turn what goes wrong into a log record.
         async with open_runtime(settings) as runtime:
             servers = [server_for(is_ollama=number > 0) for number in range(len(listeners))]
+            # What is there now stays: the collector need not walk through it again and again between requests.
+            gc.collect()
+            gc.freeze()
             with _signals_to(servers):
                 await _all(
                     server.serve(sockets=[listener]) for server, listener in zip(servers, listeners, strict=True)
