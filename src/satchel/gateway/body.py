@@ -40,7 +40,7 @@ async def read_body(request: Request, max_bytes: int, decode: Callable[[dict[str
 def parse_object(raw: bytes) -> dict[str, Json]:
     """The JSON object in ``raw``. Raises ``RequestError`` "invalid-request"."""
     try:
-        value: object = json.loads(raw, parse_constant=_refuse_constant)
+        value: object = _DECODER.decode(raw.decode(json.detect_encoding(raw), "surrogatepass"))
     except json.JSONDecodeError as error:
         raise _invalid(
             f"The body is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
@@ -113,6 +113,9 @@ def _is_deeper(value: Json, depth: int) -> bool:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _invalid(message: str) -> RequestError:

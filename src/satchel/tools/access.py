@@ -31,6 +31,7 @@ class SkillAccess:
     """The skills of one turn: ``reachable`` is all there is, ``selected`` are the names that the caller asked for.
 
     A page has at most ``page_bytes`` bytes. Files are indexed once a turn, pages are read from the source each time.
+    ``offers_choices`` False leaves ``choices`` empty, for models that nobody leads.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class SkillAccess:
         *,
         selected: Collection[str] = (),
         page_bytes: int = 48 * 1024,
+        offers_choices: bool = True,
     ) -> None:
         self._source = source
         self._catalog = Catalog(skills=tuple(reachable))
@@ -48,6 +50,7 @@ class SkillAccess:
         self._next: dict[tuple[str, str], int | None] = {}
         self.selected = frozenset(name.casefold() for name in selected)
         self.page_bytes = max(_SMALLEST_PAGE, page_bytes)
+        self._offers_choices = offers_choices
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -103,6 +106,8 @@ class SkillAccess:
 
     def choices(self) -> tuple[Choice, ...]:
         """What is worth reading now: skills that were not, rests of files, and files of skills that were."""
+        if not self._offers_choices:
+            return ()
         ordered = sorted(self.skills, key=lambda skill: skill.name.casefold() not in self.selected)
         return tuple(choice for skill in ordered for choice in self._choices_of(skill))
 

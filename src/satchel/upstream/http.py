@@ -54,7 +54,7 @@ def cut_off() -> UpstreamError:
 def read_json(data: bytes) -> Json:
     """JSON text from a server. Raises ``UpstreamError`` (upstream-garbled)."""
     try:
-        return cast("Json", json.loads(data, parse_constant=_refuse_constant))
+        return cast("Json", _DECODER.decode(data.decode(json.detect_encoding(data), "surrogatepass")))
     except (ValueError, RecursionError) as error:
         raise UpstreamError(
             "upstream-garbled",
@@ -65,6 +65,9 @@ def read_json(data: bytes) -> Json:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _coding(response: aiohttp.ClientResponse) -> str:
@@ -151,18 +154,15 @@ class Endpoint:
     async def pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         """The body as it comes, read only when asked for. Raises ``UpstreamError``, also beyond the bound."""
         total = 0
-        while True:
-            with self.explained():
-                piece = await response.content.read(_PIECE_BYTES)
-            if not piece:
-                return
-            total += len(piece)
-            if total > MAX_ANSWER_BYTES:
-                raise too_large()
-            yield piece
-            if len(piece) == _PIECE_BYTES:
-                # More is there already: whoever else uses the loop gets a turn in between.
-                await asyncio.sleep(0)
+        with self.explained():
+            while piece := await response.content.read(_PIECE_BYTES):
+                total += len(piece)
+                if total > MAX_ANSWER_BYTES:
+                    raise too_large()
+                yield piece
+                if len(piece) == _PIECE_BYTES:
+                    # More is there already: whoever else uses the loop gets a turn in between.
+                    await asyncio.sleep(0)
 
     async def failure(self, response: aiohttp.ClientResponse, *, model: str = "", secret: str = "") -> UpstreamError:
         """The error that an answer with a bad status means; reads at most ``MAX_ERROR_BYTES`` of it."""

@@ -18,6 +18,9 @@ from satchel.settings import Settings
 from satchel.wiring.runtime import open_runtime
 
 
+_YOUNG_OBJECTS = 10_000
+
+
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """The loop for a gateway: uvloop, which halves what a stream costs, where there is one."""
     if sys.platform == "win32":
@@ -89,9 +92,10 @@ async def serve(settings: Settings, started: Callable[[str, str], None]) -> bool
         # Opened here and not by the app: uvicorn would turn what goes wrong into a log record.
         async with open_runtime(settings) as runtime:
             servers = [server_for(is_ollama=number > 0) for number in range(len(listeners))]
-            # What is there now stays: the collector need not walk through it again and again between requests.
+            # What is there now stays, and little of what a request makes is garbage that only the collector finds.
             gc.collect()
             gc.freeze()
+            gc.set_threshold(_YOUNG_OBJECTS)
             with _signals_to(servers):
                 await _all(
                     server.serve(sockets=[listener]) for server, listener in zip(servers, listeners, strict=True)

@@ -83,6 +83,7 @@ def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
         context.reach.reachable,
         selected={skill.name for skill in context.reach.selected},
         page_bytes=page_bytes(context.capabilities.context_tokens),
+        offers_choices=context.capabilities.tools == "guided",
     )
     tools = (SkillsList(access), SkillsRead(access), SkillSearch(access), SkillRead(access))
     return (ToolBox(tools, advise=access.advise),)

@@ -112,6 +112,7 @@ class ChunkEncoder(_Answer):
         self._include_usage = include_usage
         self._include_steps = include_steps
         self._calls: set[int] = set()
+        self._frame = (b"", b"")
 
     def feed(self, event: TurnEvent) -> bytes:
         self._note(event)
@@ -124,7 +125,7 @@ class ChunkEncoder(_Answer):
                 return self._chunk({"role": "assistant", "content": ""})
             case TextDelta():
                 text = self._joiner.feed(event)
-                return self._chunk({"content": text}) if text else b""
+                return self._text(text) if text else b""
             case ReasoningDelta(text=text) if text:
                 return self._chunk({"reasoning_content": text})
             case CallDelta():
@@ -139,6 +140,13 @@ class ChunkEncoder(_Answer):
 
     def error(self, failure: SatchelError) -> bytes:
         return _event(vendor_error(failure))
+
+    def _text(self, text: str) -> bytes:
+        """The chunk that a stream consists of: all but its text is written once."""
+        if not self._frame[0]:
+            before, _, after = self._chunk({"content": ""}).partition(b'"content":""')
+            self._frame = (before + b'"content":', after)
+        return b"".join((self._frame[0], encode_json(text), self._frame[1]))
 
     def _call(self, event: CallDelta) -> dict[str, object]:
         if event.index in self._calls:
