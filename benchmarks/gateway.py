@@ -37,7 +37,7 @@ CONNECTIONS = 32
 PACED_S = 0.51
 HANG_UPS = {"mid-stream": ("endless", True), "before the first byte": ("silent", True), "whole": ("endless", False)}
 SEEN_WITHIN_S = 3.0
-SKILLS_OFF = {"skills": [], "skills_discovery": False}
+SKILLS_OFF: dict[str, Any] = {"skills": [], "skills_discovery": False}
 
 COLUMNS = (
     ("added1_ms", "+ttft x1 ms"),
@@ -258,7 +258,9 @@ def verdicts(figures: dict[str, Row]) -> list[dict[str, Any]]:
 
 def show(result: dict[str, Any]) -> None:
     figures: dict[str, Row] = result["figures"]
-    print(f"\nPython {result['python']}, medians of {result['runs']} runs, load average {result['load_average'][0]:.1f}")
+    print(
+        f"\nPython {result['python']}, medians of {result['runs']} runs, load average {result['load_average'][0]:.1f}"
+    )
     print(f"{'':<22}" + "".join(f"{title:>14}" for _, title in COLUMNS))
     for name, row in figures.items():
         cells = [f"{row[figure]:>14.2f}" if figure in row else f"{'':>14}" for figure, _ in COLUMNS]

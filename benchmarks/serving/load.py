@@ -66,14 +66,15 @@ class Client(asyncio.Protocol):
     @classmethod
     async def open(cls, url: str) -> Client:
         """Connects."""
-        parts = urlsplit(url)
-        _, client = await asyncio.get_running_loop().create_connection(cls, parts.hostname, parts.port)
+        host, _, port = urlsplit(url).netloc.rpartition(":")
+        _, client = await asyncio.get_running_loop().create_connection(cls, host, int(port))
         return client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
+        del exc
         self._fail("the connection broke")
 
     @property

@@ -53,9 +53,7 @@ _CALL = {
     "type": "function",
     "function": {"name": "skills_read", "arguments": json.dumps({"skill": SKILL})},
 }
-_STREAM_HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
+_STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 _END = b"0\r\n\r\n"
 _USAGE = {"prompt_tokens": 20, "completion_tokens": 50, "total_tokens": 70}
 
@@ -74,8 +72,10 @@ def _delta(delta: dict[str, Any], finish: str | None = None) -> bytes:
     return _sse({**_head("chat.completion.chunk"), "choices": [choice]})
 
 
-_TOKENS = [_delta({"role": "assistant", "content": "tok0 "})]
-_TOKENS += [_delta({"content": f"word{number} "}) for number in range(1, 6000)]
+_TOKENS = [
+    _delta({"role": "assistant", "content": "tok0 "}),
+    *(_delta({"content": f"word{number} "}) for number in range(1, 6000)),
+]
 _STOP = _delta({}, "stop")
 _CALL_CHUNKS = [_delta({"role": "assistant", "tool_calls": [_CALL]})]
 _CALLED = _delta({}, "tool_calls")
@@ -128,6 +128,7 @@ class Connection(asyncio.Protocol):
         self._books.open += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
+        del exc
         self._books.open -= 1
         if self._timer is not None:
             self._timer.cancel()
@@ -172,7 +173,7 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, raw: bytes) -> None:
         self._books.requests += 1
-        body = json.loads(raw)
+        body: dict[str, Any] = json.loads(raw)
         name = body["model"]
         script = SCRIPTS[name]
         is_call = False
@@ -182,7 +183,8 @@ class Connection(asyncio.Protocol):
         self._tag = body.get("user") or ""
         if body.get("stream"):
             tokens = _CALL_CHUNKS if is_call else _TOKENS[: script.tokens]
-            usage = [_USAGE_CHUNK] if (body.get("stream_options") or {}).get("include_usage") else []
+            asked: dict[str, Any] = body.get("stream_options") or {}
+            usage = [_USAGE_CHUNK] if asked.get("include_usage") else []
             self._pieces = [*tokens, b"".join((_CALLED if is_call else _STOP, *usage, _DONE, _END))]
             self._gap = script.gap_s
             if not script.first_s:

@@ -21,7 +21,6 @@ from serving.stub import SCRIPTS, SKILL
 
 _START_S = 120.0
 _HERE = Path(__file__).parent
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 _NGINX = """
 worker_processes 1;
@@ -82,12 +81,6 @@ class Target:
 def _cpu_s(pid: int) -> float:
     # The kernel's clock of another process: what /proc/PID/stat tells in ticks of 10 ms, in nanoseconds.
     return time.clock_gettime((~pid << 3) | 2)
-
-
-def ticks_s(pid: int) -> float:
-    """The same from ``/proc/PID/stat``."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def rss_mb(pid: int) -> float:
@@ -186,14 +179,15 @@ def satchel(folder: Path, core: int, stub_url: str) -> Generator[Target]:
 def bare(folder: Path, core: int, stub_url: str) -> Generator[Target]:
     """The bare aiohttp proxy."""
     log = folder / "proxy.log"
-    with process([sys.executable, str(_HERE / "proxy.py"), f"{stub_url}/v1"], core=core, log=log, speaks=True) as started:
+    command = [sys.executable, str(_HERE / "proxy.py"), f"{stub_url}/v1"]
+    with process(command, core=core, log=log, speaks=True) as started:
         url = f"http://127.0.0.1:{said(started, log)['port']}"
         yield Target(name="aiohttp proxy", url=url, version=version("aiohttp"), pids=(started.pid,))
 
 
 @contextmanager
 def nginx(folder: Path, core: int, stub_url: str) -> Generator[Target]:
-    """nginx that passes bytes on. Raises ``Missing``."""
+    """An nginx that passes bytes on. Raises ``Missing``."""
     program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:
         raise Missing("nginx is not installed (apt-get install nginx-light)")
