@@ -225,6 +225,13 @@ async def test_many_files_are_counted_and_listed_on_request(root: Path) -> None:
     assert not (await listing(to, skill="none")).ok
 
 
+def test_a_model_that_nobody_leads_is_offered_no_choices(root: Path) -> None:
+    source = DirectorySource(discover([root]))
+    skills = source.library.skills
+    assert SkillsRead(SkillAccess(source, skills)).spec.choices
+    assert SkillsRead(SkillAccess(source, skills, offers_choices=False)).spec.choices == ()
+
+
 async def test_choices_follow_what_was_read(root: Path) -> None:
     to = access(root, selected=["xlsx"])
     tool = SkillsRead(to)

@@ -146,7 +146,9 @@ def _listen(host: str, port: int) -> socket.socket:
         raise SetupError(
             "setting-invalid", f"The address {host} cannot be resolved: {error}.", hint="Check --host."
         ) from error
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named since asyncio turns Nagle's algorithm off only for sockets that say they are TCP, and
+    # clients would wait up to 40 ms for the first word.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
