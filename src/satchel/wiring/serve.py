@@ -17,7 +17,6 @@ from satchel.errors import SetupError
 from satchel.settings import Settings
 from satchel.wiring.runtime import open_runtime
 
-
 _YOUNG_OBJECTS = 10_000
 
 
