@@ -121,7 +121,10 @@ async def skill_round(target: Target, direct: Target, count: int) -> Row:
 
 
 async def hang_ups(target: Target, direct: Target, each: int) -> Row:
-    """How long after a client has left the stub sees its own client leave: the median and the slowest."""
+    """How long after a client has left the stub sees its own client leave: the median and the slowest.
+
+    A server that never leaves the stub counts with ``SEEN_WITHIN_S``.
+    """
     rng = random.Random(1)  # noqa: S311
     waits: list[float] = []
     for kind, (model, stream) in HANG_UPS.items():
@@ -230,16 +233,21 @@ def report(options: argparse.Namespace) -> dict[str, Any]:
         "runs": options.runs,
         "versions": {target.name: target.version for target in compared if target.version},
         "missing": missing,
-        "figures": {name: {key: round(value, 3) for key, value in row.items()} for name, row in figures.items()},
+        "figures": {name: {key: _shown(value) for key, value in row.items()} for name, row in figures.items()},
         "targets": verdicts(figures),
     }
+
+
+def _shown(value: float) -> float:
+    """For JSON, which has no infinity: what did not come while it was waited for took at least that long."""
+    return round(min(value, _ms(SEEN_WITHIN_S)), 3)
 
 
 def verdicts(figures: dict[str, Row]) -> list[dict[str, Any]]:
     """Each target with what was measured; the gateway's figures with skills on offer, ratios with them off too."""
     own = figures["satchel"]
     told: list[dict[str, Any]] = [
-        {"target": said, "limit": limit, "value": own[figure], "met": own[figure] <= limit}
+        {"target": said, "limit": limit, "value": _shown(own[figure]), "met": own[figure] <= limit}
         for said, figure, limit in TARGETS
     ]
     for said, figure in RATIOS:
@@ -249,7 +257,7 @@ def verdicts(figures: dict[str, Row]) -> list[dict[str, Any]]:
                 {
                     "target": f"{said} ({name})",
                     "limit": RATIO,
-                    "value": value,
+                    "value": None if value is None else _shown(value),
                     "met": None if value is None else value >= RATIO,
                 }
             )
