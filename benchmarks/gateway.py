@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
 import platform
 import random
@@ -240,7 +241,7 @@ def report(options: argparse.Namespace) -> dict[str, Any]:
 
 def _shown(value: float) -> float:
     """For JSON, which has no infinity: what did not come while it was waited for took at least that long."""
-    return round(min(value, _ms(SEEN_WITHIN_S)), 3)
+    return round(value if math.isfinite(value) else _ms(SEEN_WITHIN_S), 3)
 
 
 def verdicts(figures: dict[str, Row]) -> list[dict[str, Any]]:
