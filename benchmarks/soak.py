@@ -4,7 +4,7 @@
 
 Every client asks again as soon as it has its answer. One request in ten is hung up on at a random moment, before the
 first byte or in the middle, one in ten makes the model read a skill, one in ten is not streamed. Memory is sampled each
-second; its slope leaves the first minute out, or the first fifth of a shorter run, which fills caches and pools.
+second; its slope leaves the first minute out, or the first half of a shorter run, which fills caches and pools.
 
 Exits with 1 when an answer failed, when anything is left open at the end, or when memory grew.
 """
@@ -129,7 +129,7 @@ async def soak(target: Target, direct: Target, options: argparse.Namespace) -> d
 
 def slope(samples: Sequence[tuple[float, float]]) -> float:
     """MB a minute by least squares, without the start of the run."""
-    skipped = min(60.0, samples[-1][0] / 5)
+    skipped = min(60.0, samples[-1][0] / 2)
     kept = [(at / 60, size) for at, size in samples if at >= skipped]
     middle = sum(at for at, _ in kept) / len(kept)
     mean = sum(size for _, size in kept) / len(kept)
