@@ -71,7 +71,7 @@ fmt: setup
 lock: setup
 	$(COMPILE) $(UPGRADE) --group tools -o locks/tools.txt
 	$(COMPILE) $(UPGRADE) --group build -o locks/build.txt
-	$(COMPILE) $(UPGRADE) --extra all --group dev pyproject.toml -o locks/dev.txt
+	$(COMPILE) $(UPGRADE) --all-extras --group dev pyproject.toml -o locks/dev.txt
 	$(COMPILE) $(UPGRADE) --extra all pyproject.toml -o locks/run.txt
 	@if grep -nE '://|^--(index|extra-index|find-links|trusted-host)' locks/*.txt; then \
 		echo "A lock holds an address; remove the line above and see docs/adr/0002." >&2; exit 1; fi

@@ -47,16 +47,12 @@ def instructions(skills: Sequence[Skill], *, dialect: Dialect) -> str:
     return head + listing.text + more
 
 
-def tool_schema(shape: Shape, names: Sequence[str] = ()) -> dict[str, Json]:
-    """The declaration as one vendor takes it; ``names``, when given, are the only ones that a call may use.
-
-    Raises:
-        SetupError: "setting-invalid" for another shape.
-    """
+def tool_parameters(names: Sequence[str] = ()) -> dict[str, Json]:
+    """The JSON Schema of the tool's input; ``names``, when given, are the only ones that a call may use."""
     name: dict[str, Json] = {"type": "string", "description": "The skill's name, as listed."}
     if names:
         name["enum"] = list(names)
-    schema: dict[str, Json] = {
+    return {
         "type": "object",
         "properties": {
             "name": name,
@@ -68,6 +64,15 @@ def tool_schema(shape: Shape, names: Sequence[str] = ()) -> dict[str, Json]:
         "required": ["name"],
         "additionalProperties": False,
     }
+
+
+def tool_schema(shape: Shape, names: Sequence[str] = ()) -> dict[str, Json]:
+    """The declaration as one vendor takes it, over ``tool_parameters(names)``.
+
+    Raises:
+        SetupError: "setting-invalid" for another shape.
+    """
+    schema = tool_parameters(names)
     shapes: dict[str, dict[str, Json]] = {
         "openai": {
             "type": "function",

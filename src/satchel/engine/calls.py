@@ -141,7 +141,9 @@ class OwnCalls:
             result = await self._ask_host(use, arguments, number, queue)
         if result.loaded is not None:
             queue.put_nowait(
-                SkillLoaded(agent=self._agent, round=number, ref=result.loaded, how="read", bytes=result.loaded_bytes)
+                SkillLoaded(
+                    agent=self._agent, round=number, ref=result.loaded, how=result.how, bytes=result.loaded_bytes
+                )
             )
         queue.put_nowait(
             ToolFinished(

@@ -24,7 +24,8 @@ class ToolCall:
 class ToolResult:
     """What the model is told. A failure is text too: it starts with "Error: " and names the next action.
 
-    ``loaded`` is set when the call put a skill's instructions in front of the model; ``loaded_bytes`` is their size.
+    ``loaded`` is set when the call put a skill's instructions in front of the model, ``how`` says by what kind of
+    call; ``loaded_bytes`` is their size.
     """
 
     text: str
@@ -33,6 +34,7 @@ class ToolResult:
     skill: str = ""
     path: str = ""
     loaded: SkillRef | None = None
+    how: Literal["read", "activated"] = "read"
     loaded_bytes: int = 0
     files: tuple[str, ...] = ()
 

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satchel.activation.session import SkillSession
 from satchel.context.budget import page_bytes
 from satchel.engine.host import ToolBox, ToolHost
-from satchel.engine.runtime import HostContext
+from satchel.engine.runtime import HostContext, HostFactory
 from satchel.errors import SetupError
 from satchel.library import Library, discover
 from satchel.library.roots import default_roots, install_dir
 from satchel.skills.dialects import DIALECTS
 from satchel.sources.directory import DirectorySource
 from satchel.tools.access import SkillAccess
+from satchel.tools.skill import SkillActivate
 from satchel.tools.skill_read import SkillRead
 from satchel.tools.skill_search import SkillSearch
 from satchel.tools.skills_list import SkillsList
@@ -87,3 +89,11 @@ def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
     )
     tools = (SkillsList(access), SkillsRead(access), SkillSearch(access), SkillRead(access))
     return (ToolBox(tools, advise=access.advise),)
+
+
+def session_hosts(session: SkillSession) -> HostFactory:
+    """Turns in which skills are activated through this session, in place of the tools that read them.
+
+    Its ``system_message()`` belongs in front of the conversation; ``session.discover()`` comes first.
+    """
+    return lambda context: (ToolBox((SkillActivate(session),)),)  # noqa: ARG005
