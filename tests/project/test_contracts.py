@@ -19,6 +19,7 @@ CONTRACTS = {row["id"]: row["name"] for row in pyproject()["tool"]["importlinter
 PLANTS: list[tuple[str, str, dict[str, str]]] = [
     ("layers", "a sibling is imported", {"skills/planted.py": "import satchel.chat.messages\n"}),
     ("layers", "a higher layer is imported", {"library/planted.py": "import satchel.tools.base\n"}),
+    ("layers", "a framework's module names a surface", {"integrations/planted.py": "import satchel.gateway.app\n"}),
     ("layers", "a module has no layer", {"planted.py": ""}),
     (
         "layers",

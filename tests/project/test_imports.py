@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-HEAVY = frozenset({"fastapi", "starlette", "uvicorn", "aiohttp", "xllamacpp", "opentelemetry"})
+FRAMEWORKS = frozenset({"agents", "pydantic_ai", "langchain", "langchain_core", "langgraph", "openai", "anthropic"})
+HEAVY = FRAMEWORKS | {"fastapi", "starlette", "uvicorn", "aiohttp", "xllamacpp", "opentelemetry"}
 
 
 def imported_by(code: str) -> set[str]:
@@ -32,3 +33,21 @@ def test_asking_for_help_brings_no_server_and_no_engine(words: list[str]) -> Non
         "    try:\n        main()\n    except SystemExit as ended:\n        assert not ended.code, ended.code"
     )
     assert imported_by(code) & HEAVY == set()
+
+
+def test_a_session_brings_no_framework_and_no_validation() -> None:
+    assert (
+        imported_by("from satchel import SkillSession\nimport satchel.integrations.sessions") & (HEAVY | {"pydantic"})
+        == set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "framework"),
+    [("openai_agents", "agents"), ("pydantic_ai", "pydantic_ai"), ("langchain", "langchain")],
+)
+def test_an_integration_brings_its_own_framework_alone(module: str, framework: str) -> None:
+    own = {"agents": {"agents", "openai"}, "langchain": {"langchain", "langchain_core", "langgraph"}}
+    brought = imported_by(f"import satchel.integrations.{module}")
+    assert framework in brought
+    assert brought & FRAMEWORKS - own.get(framework, {framework}) == set()
