@@ -58,7 +58,7 @@ check: setup
 	@printf '\n== import contracts\n'
 	$(BIN)/lint-imports --no-cache --no-logo
 	@printf '\n== sizes\n'
-	$(BIN)/loq check src tests scripts benchmarks skills
+	$(BIN)/loq check src tests scripts benchmarks skills docs_src
 	@printf '\n== docs and house rules\n'
 	$(BIN)/pytest -n 2 tests/project
 	$(call TESTS,--ignore tests/project)

@@ -117,6 +117,16 @@ def test_no_call_is_offered_twice_in_a_turn() -> None:
     assert next_step(request, context_tokens=WINDOW) is None
 
 
+def test_activating_one_skill_leads_to_no_other() -> None:
+    other = ToolSpec(name="skill", choices=(Choice(arguments={"name": "firing"}, label="Rules of firing."),))
+    use = ToolUse(call_id="c1", name="skill", arguments='{"name": "glazing"}')
+    made = Message(role="assistant", parts=(use,))
+    output = Message(role="tool", parts=(ToolOutput(call_id="c1", name="skill", text="Weigh it."),))
+    request = ChatRequest(messages=(ASK, made, output), tools=(other,))
+    assert next_step(request, context_tokens=WINDOW) is None
+    assert next_step(ChatRequest(messages=(ASK,), tools=request.tools), context_tokens=WINDOW) is not None
+
+
 def test_a_new_question_starts_again() -> None:
     earlier = (ASK, *called("rules", "SKILL.md", PAGE), message("assistant", "It is 40."))
     request = ChatRequest(messages=(*earlier, message("user", "And the tides?")), tools=(read_tool(skill("tides")),))

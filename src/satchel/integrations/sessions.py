@@ -38,7 +38,8 @@ def keep_what_is_there(session: SkillSession, texts: Iterable[str]) -> None:
     next activation with the whole text instead of "already loaded".
     """
     if session.active:
-        session.carry_forward(tokens_per_skill=0, tokens_total=0, kept=texts)
+        # As one text: what is looked for is then made once, and no block spans a NUL.
+        session.carry_forward(tokens_per_skill=0, tokens_total=0, kept=["\0".join(texts)])
 
 
 def facts(reply: Activation) -> dict[str, Json]:

@@ -262,7 +262,8 @@ def _follows(choice: Choice, tool: str, made: Sequence[tuple[str, str]]) -> bool
     earlier = [_object(text) for name, text in made if name == tool]
     if dict(choice.arguments) in earlier:
         return False
-    return any(arguments.get("skill") == choice.arguments.get("skill") for arguments in earlier)
+    wanted = choice.arguments.get("skill")
+    return wanted is not None and any(arguments.get("skill") == wanted for arguments in earlier)
 
 
 def _object(text: str) -> Mapping[str, Json]:
