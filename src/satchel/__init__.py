@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from satchel.errors import SatchelError
     from satchel.library import Library, discover, load_skill
     from satchel.library.checking import check
+    from satchel.library.folders import load_skills_dir, load_skills_dirs
     from satchel.skills.catalog import Catalog
     from satchel.skills.dialect import Dialect
     from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill
@@ -66,6 +67,8 @@ __all__ = [
     "format_skill_listing",
     "inline",
     "load_skill",
+    "load_skills_dir",
+    "load_skills_dirs",
     "render_block",
     "render_section",
     "run_sync",
@@ -104,6 +107,8 @@ _HOMES = {
     "format_skill_listing": "satchel.context.listings",
     "inline": "satchel.skills.plain",
     "load_skill": "satchel.library",
+    "load_skills_dir": "satchel.library.folders",
+    "load_skills_dirs": "satchel.library.folders",
     "render_block": "satchel.context.block",
     "render_section": "satchel.context.listings",
     "run_sync": "satchel.sync",

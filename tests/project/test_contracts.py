@@ -46,6 +46,14 @@ PLANTS: list[tuple[str, str, dict[str, str]]] = [
     ("turn", "a generation knows how calls are answered", {"engine/round.py": "import satchel.engine.calls\n"}),
     ("turn", "a module of the engine has no place", {"engine/planted.py": ""}),
     (
+        "assembler-blocklist",
+        "the assembler learns of the blocklist by a detour",
+        {
+            "context/assembler.py": "import satchel.context.planted\n",
+            "context/planted.py": "import satchel.context.blocklist\n",
+        },
+    ),
+    (
         "cycles",
         "two modules import each other",
         {"skills/planted.py": "import satchel.skills.other\n", "skills/other.py": "import satchel.skills.planted\n"},
