@@ -69,5 +69,10 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("checks-37-1", "checks", "A tool of the client with the name of ours is the one that counts, and that is told.", "tests/engine/test_turn.py::test_a_client_tool_of_the_same_name_wins"),
     Requirement("checks-37-2", "checks", "A call to an unknown tool with the name of a skill is answered with how to read it.", "tests/engine/test_turn.py::test_wrong_calls_are_answered_in_the_loop"),
     Requirement("checks-37-3", "checks", "Of nine calls in a round eight are answered.", "tests/engine/test_turn.py::test_no_more_than_eight_calls_a_round"),
+    # The blocklist and the skill of a prompt
+    Requirement("checks-40-1", "checks", "A blocked tool is refused with the words of the seed, and a list replaces the one before, with copies.", "tests/conformance/test_context_004.py::test_a_list_replaces_the_list_before_and_copies_go_in_and_out"),
+    Requirement("checks-40-2", "checks", "A blocklist comes back from its snapshot.", "tests/conformance/test_context_004.py::test_a_blocklist_comes_back_from_its_snapshot"),
+    Requirement("checks-40-3", "checks", "A snapshot that is restored without registered skills keeps the instructions.", "tests/conformance/test_context_004.py::test_without_a_registered_skill_its_instructions_are_kept"),
+    Requirement("checks-40-4", "checks", "The message of a skill stands in front of the memory.", "tests/conformance/test_context_004.py::test_the_order_of_the_messages"),
 )
 # fmt: on

@@ -18,7 +18,7 @@ from tests.project.tree import ROOT
 
 SEED_ROWS = {"000": AGENT_SH, "001": TENSORSHARP, "002": FLOWCRAFT, "003": TNSAI, "004": CONTEXTCHEF}
 MATRIX = range(1, 31)
-CHECKS = (*range(1, 36), 37)
+CHECKS = (*range(1, 36), 37, 40)
 STREAMING = range(1, 29)
 LONGEST_QUOTE = 90
 
@@ -99,11 +99,12 @@ def test_every_test_of_a_seed_stands_in_a_row_and_in_its_dialect(seed: str) -> N
     assert f'ROW = "{SEED_ROWS[seed].id}"' in (ROOT / module).read_text(encoding="utf-8")
 
 
-def test_every_test_of_activating_stands_in_a_row_and_in_its_dialect() -> None:
-    module = "tests/conformance/test_activation_000.py"
-    named = {row.test for row in REQUIREMENTS if row.seed == "000"}
+@pytest.mark.parametrize(("module", "seed"), [("activation_000", "000"), ("context_004", "004")])
+def test_every_test_of_one_part_of_a_seed_stands_in_a_row_and_in_its_dialect(module: str, seed: str) -> None:
+    module = f"tests/conformance/test_{module}.py"
+    named = {row.test for row in REQUIREMENTS if row.seed == seed}
     assert {f"{module}::{name}" for name in functions(module)} - named == set()
-    assert f'ROW = "{AGENT_SH.id}"' in (ROOT / module).read_text(encoding="utf-8")
+    assert f'ROW = "{SEED_ROWS[seed].id}"' in (ROOT / module).read_text(encoding="utf-8")
 
 
 def test_every_acceptance_test_of_reading_stands_in_a_row() -> None:
