@@ -62,8 +62,8 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Offering": (
-        "Who may load a skill, and how many characters a listing may have.",
-        ("model_flag", "user_flag", "listing_each", "listing_total"),
+        "Who may load a skill, how many characters a listing may have, and what a match of `paths` does.",
+        ("model_flag", "user_flag", "listing_each", "listing_total", "on_path_match"),
     ),
 }
 _OWN_TABLES = ("id", "source", "read_on", "understands", "refuses", "ignores", "limits")

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from satchel import errors
     from satchel.activation.enforce import ToolPolicy
     from satchel.activation.permission import Decision, PermissionRequest, ToolRequest
-    from satchel.activation.registry import FilesystemSkillRegistry
+    from satchel.activation.registry import FilesystemSkillRegistry, MemorySkillRegistry
     from satchel.activation.reply import Activation
     from satchel.activation.session import SkillSession
     from satchel.activation.trust import Trust
+    from satchel.activation.turns import SkillTurns, TurnSkills
     from satchel.client import SkillsChatClient, SkillsChatRequest, SkillsChatResponse
     from satchel.context.block import BlockOptions, render_block
     from satchel.context.listings import Listing, available_skills, format_skill_listing, render_section, slash_menu
@@ -46,18 +47,21 @@ __all__ = [
     "Library",
     "Listing",
     "LoadedSkill",
+    "MemorySkillRegistry",
     "Page",
     "PermissionRequest",
     "Rendered",
     "SatchelError",
     "Skill",
     "SkillSession",
+    "SkillTurns",
     "SkillsChatClient",
     "SkillsChatRequest",
     "SkillsChatResponse",
     "ToolPolicy",
     "ToolRequest",
     "Trust",
+    "TurnSkills",
     "__version__",
     "available_skills",
     "check",
@@ -89,6 +93,7 @@ _HOMES = {
     "Library": "satchel.library",
     "Listing": "satchel.context.listings",
     "LoadedSkill": "satchel.skills.model",
+    "MemorySkillRegistry": "satchel.activation.registry",
     "Page": "satchel.skills.model",
     "PermissionRequest": "satchel.activation.permission",
     "Rendered": "satchel.skills.substitute",
@@ -98,9 +103,11 @@ _HOMES = {
     "SkillsChatRequest": "satchel.client",
     "SkillsChatResponse": "satchel.client",
     "SkillSession": "satchel.activation.session",
+    "SkillTurns": "satchel.activation.turns",
     "ToolPolicy": "satchel.activation.enforce",
     "ToolRequest": "satchel.activation.permission",
     "Trust": "satchel.activation.trust",
+    "TurnSkills": "satchel.activation.turns",
     "available_skills": "satchel.context.listings",
     "check": "satchel.library.checking",
     "discover": "satchel.library",

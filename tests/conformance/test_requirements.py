@@ -99,7 +99,7 @@ def test_every_test_of_a_seed_stands_in_a_row_and_in_its_dialect(seed: str) -> N
     assert f'ROW = "{SEED_ROWS[seed].id}"' in (ROOT / module).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("module", "seed"), [("activation_000", "000"), ("context_004", "004")])
+@pytest.mark.parametrize(("module", "seed"), [("activation_000", "000"), ("turns_003", "003"), ("context_004", "004")])
 def test_every_test_of_one_part_of_a_seed_stands_in_a_row_and_in_its_dialect(module: str, seed: str) -> None:
     module = f"tests/conformance/test_{module}.py"
     named = {row.test for row in REQUIREMENTS if row.seed == seed}

@@ -13,6 +13,7 @@ from satchel.skills.arguments import Declared
 from satchel.skills.dialect import Dialect
 from satchel.skills.manifest import parse_manifest
 from satchel.skills.model import Diagnostic, Skill, SkillRef
+from satchel.skills.paths import match_paths
 from satchel.skills.substitute import substitute
 
 D = "description: Sample skill for tests."
@@ -187,7 +188,11 @@ def placing(row: Dialect) -> object:
 def offering(row: Dialect) -> object:
     """What the row offers: listings of some skills with long descriptions."""
     skills: list[Skill] = []
-    for name, extra in (("one", "x: 1"), ("two", "disable-model-invocation: true"), ("three", "user-invocable: false")):
+    for name, extra in (
+        ("one", "paths: [a/*]"),
+        ("two", "disable-model-invocation: true"),
+        ("three", "user-invocable: false"),
+    ):
         text = manifest(f"name: {name}", "description: " + f"{name} does it. " * 700, extra)
         read = parse_manifest(text.encode(), directory=name, dialect=replace(row, refuses=frozenset()))
         if read.skill is not None:
@@ -198,4 +203,5 @@ def offering(row: Dialect) -> object:
         format_skill_listing(skills, dialect=row),
         available_skills(skills, dialect=row),
         slash_menu(skills, dialect=row),
+        match_paths(skills, ["a/b"], row),
     ]

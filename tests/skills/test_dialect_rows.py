@@ -26,7 +26,7 @@ EDGES = ("body_newlines", "body_edges")
 FINDING = ("min_depth", "max_depth", "nested", "skips", "collision", "lookup")
 PLACING = ("positional", "tokens", "whole", "named", "names_have_places", "bare", "missing", "unknown", "escapes")
 PLACING_TOO = ("append_unused", "variables")
-OFFERING = ("listing_each", "listing_total", "model_flag", "user_flag")
+OFFERING = ("listing_each", "listing_total", "model_flag", "user_flag", "on_path_match")
 IDENTITY = ("id", "source", "read_on")
 FIELD_LIMITS = {"name": 4, "description": 4, "compatibility": 4, "argument_hint": 4}
 DISK_LIMITS = {
@@ -94,6 +94,8 @@ def silent(row: Dialect) -> set[str]:
         idle |= {"spellings"}
     if not row.understands & {"allowed-tools", "paths", "arguments"}:
         idle |= {"text_as_list"}
+    if "paths" not in row.understands:
+        idle |= {"on_path_match"}
     return idle
 
 
@@ -105,6 +107,7 @@ NEUTRAL = {
     "escapes": frozenset[str](),
     "spellings": frozenset[str](),
     "text_as_list": "split",
+    "on_path_match": "propose",
 }
 
 

@@ -107,6 +107,47 @@ class SourceRegistry:
         return None if skill is None else await self._source.load(skill.ref)
 
 
+class MemorySkillRegistry:
+    """Skills that a program made itself (``satchel.inline``), by name. They are its own, and trusted.
+
+    Give it behind directories, and a skill on disk comes before one of the same name here; looking at the directories
+    again leaves these as they are (seed 003). What is registered after a session has looked is seen when it looks
+    again.
+
+    Raises:
+        SetupError: "setting-invalid" for a skill from a directory.
+    """
+
+    def __init__(self, skills: Iterable[LoadedSkill] = ()) -> None:
+        self._skills: dict[str, LoadedSkill] = {}
+        self.register(*skills)
+
+    def register(self, *skills: LoadedSkill) -> None:
+        """Adds skills; one of a name that is there already takes its place.
+
+        Raises:
+            SetupError: "setting-invalid" for a skill from a directory; none is then added.
+        """
+        for skill in skills:
+            if skill.location:
+                hint = "Name its directory, or one above it, as a root."
+                raise SetupError("setting-invalid", f'The skill "{skill.name}" was not made in a program.', hint=hint)
+        self._skills |= {skill.name: skill for skill in skills}
+
+    def unregister(self, name: str) -> bool:
+        """Takes a skill out; False when there is none of that name."""
+        return self._skills.pop(name, None) is not None
+
+    async def discover(self) -> Sequence[SkillEntry]:
+        return [
+            SkillEntry(name=name, skill=replace(item.skill, trusted=True), root_index=-1)
+            for name, item in sorted(self._skills.items())
+        ]
+
+    async def load(self, name: str) -> LoadedSkill | None:
+        return self._skills.get(name)
+
+
 class CompositeSkillRegistry:
     """Several registries as one: the first that has a usable skill of a name gives it, the others are shadowed.
 

@@ -28,6 +28,9 @@ Code = Literal[
     "IO_ERROR",
 ]
 
+Bodies = Literal["result", "system"]
+"""Where the instructions of active skills stand: in the result that activates each, or in the system prompt."""
+
 RESOURCES_A_FOLDER = 10
 _FOLDERS = ("scripts", "references", "assets")
 _BARE = re.compile(r"[A-Za-z0-9_./-]+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from satchel.activation.reply import Bodies
 from satchel.chat.messages import Json
 from satchel.context.listings import format_skill_listing
 from satchel.errors import SetupError
@@ -33,15 +34,16 @@ LISTING_CHARS = 40_000
 """Characters that the list of skills may have."""
 
 
-def instructions(skills: Sequence[Skill], *, dialect: Dialect) -> str:
+def instructions(skills: Sequence[Skill], *, dialect: Dialect, bodies: Bodies = "result") -> str:
     """What a system message says of the skills that a model may activate; "" without any."""
     listing = format_skill_listing(skills, max_chars=LISTING_CHARS, dialect=dialect)
     if not listing.text:
         return ""
+    where = "that it returns" if bodies == "result" else "that then stand in this prompt"
     head = (
         "## Skills\n"
         f"Each line is a skill: instructions for one kind of task. When a request matches one, call the {TOOL} tool "
-        "with its name before you begin, and follow the instructions that it returns.\n\n"
+        f"with its name before you begin, and follow the instructions {where}.\n\n"
     )
     more = f"\n({len(listing.omitted)} more skills are not listed.)" if listing.omitted else ""
     return head + listing.text + more

@@ -33,6 +33,7 @@ from satchel.activation.permission import PermissionHook
 from satchel.activation.registry import FilesystemSkillRegistry, Skills, open_registry, roots_of
 from satchel.activation.reply import (
     Activation,
+    Bodies,
     RefusedError,
     already_loaded,
     not_found,
@@ -66,7 +67,10 @@ class SkillSession:
     precedence. ``permission`` is asked about every activation; without it only trusted skills activate. ``dialect``
     counts for directories and arguments (a library brings its own). ``workspace`` are further directories that skills
     may lie in, ``sensitive`` globs of places where none should. A hook that takes longer than ``hook_timeout_s`` has
-    denied. ``state`` is what ``snapshot`` gave. ``unsafe_allow_skill_without_hook`` is for tests.
+    denied. ``state`` is what ``snapshot`` gave. ``bodies`` says where instructions stand: in the "result" of each
+    activation, or in the "system" prompt, where the host puts ``active_message`` before every generation. ``environ``
+    are values of ``${NAME}`` in bodies, beside those that the dialect knows. ``unsafe_allow_skill_without_hook`` is for
+    tests.
 
     Activations of one session happen one after another, in the order in which they were asked for.
 
@@ -88,6 +92,8 @@ class SkillSession:
         session_id: str = "",
         workspace: Collection[str | os.PathLike[str]] = (),
         sensitive: Sequence[str] = SENSITIVE,
+        bodies: Bodies = "result",
+        environ: Mapping[str, str] | None = None,
         unsafe_allow_skill_without_hook: bool = False,
         hook_timeout_s: float = 300.0,
     ) -> None:
@@ -102,6 +108,8 @@ class SkillSession:
         )
         self._shelf = Shelf(registry, self.dialect, trust, lists_all=lists_all)
         self._policy = tool_policy
+        self.bodies: Bodies = bodies
+        self._environ = dict(environ or {})
         self._gate = Gate(
             session=session_id or secrets.token_hex(8),
             permission=permission,
@@ -149,8 +157,18 @@ class SkillSession:
     def system_message(self) -> dict[str, Json]:
         """``{"role": "system", "content": ...}`` with the list of skills, the same through the whole session."""
         if self._instructions is None:
-            self._instructions = instructions(self.offered, dialect=self.dialect)
+            self._instructions = instructions(self.offered, dialect=self.dialect, bodies=self.bodies)
         return {"role": "system", "content": self._instructions}
+
+    def active_message(self) -> dict[str, Json] | None:
+        """A system message with the instructions of all active skills, the most recent last; None without any.
+
+        Where ``bodies`` is "result" they stand in the conversation already, and there is never such a message.
+        """
+        if self.bodies == "result" or not self._active:
+            return None
+        blocks = "\n\n".join(item.rendered() for item in self._active.values())
+        return {"role": "system", "content": f"## Active skills\n\n{blocks}"}
 
     @property
     def offered(self) -> tuple[Skill, ...]:
@@ -314,7 +332,7 @@ class SkillSession:
         del self._active[known.name]
         known.is_whole, known.turn = True, turn
         self._active[known.name] = known
-        return known.reply()
+        return self._told(known)
 
     async def _loaded(self, entry: SkillEntry, arguments: Given, by: By, turn: int) -> Activation:
         skill = require_usable(entry)
@@ -333,12 +351,20 @@ class SkillSession:
             consent=passed.consent,
         )
         self._active[entry.name] = item
-        return item.reply(passed.warnings)
+        return self._told(item, passed.warnings)
+
+    def _told(self, item: Active, warnings: tuple[str, ...] = ()) -> Activation:
+        reply = item.reply(warnings)
+        if self.bodies == "result":
+            return reply
+        text = f'(Skill "{item.name}" activated. Its instructions stand in the system prompt.)'
+        return replace(reply, output=text)
 
     def _body(self, loaded: LoadedSkill, arguments: str | dict[str, str] | None) -> str:
         variables = place_variables(self.dialect, directory=loaded.location, session=self.id)
+        place = partial(substitute_skill, dialect=self.dialect, variables=variables, environ=self._environ)
         try:
-            return substitute_skill(loaded, arguments, dialect=self.dialect, variables=variables).text
+            return place(loaded, arguments).text
         except SkillError as error:
             raise refused(loaded.name, "INVALID_PARAM", error.message, hint=error.hint) from error
 

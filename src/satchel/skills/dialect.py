@@ -84,7 +84,8 @@ class Dialect:
     Offering:
         ``model_flag`` and ``user_flag``: what ``disable-model-invocation`` and ``user-invocable: false`` do; "hide"
         takes a skill out of the user's menu only, "reject" also refuses it by name. ``listing_each`` and
-        ``listing_total``: characters of one description, and of a whole listing.
+        ``listing_total``: characters of one description, and of a whole listing. ``on_path_match``: what becomes of a
+        skill whose ``paths`` match the files at hand: "propose" it to the model, or "activate" it.
     """
 
     id: str
@@ -134,3 +135,4 @@ class Dialect:
     user_flag: Literal["reject", "hide", "ignore"]
     listing_each: int | None
     listing_total: int | None
+    on_path_match: Literal["propose", "activate"]

@@ -79,6 +79,7 @@ CLAUDE_CODE = Dialect(
     user_flag="hide",
     listing_each=1536,
     listing_total=8000,
+    on_path_match="propose",
 )
 
 CODEX = replace(

@@ -77,6 +77,7 @@ PORTABLE = Dialect(
     user_flag="reject",
     listing_each=1024,
     listing_total=None,
+    on_path_match="propose",
 )
 
 AGENTSKILLS = Dialect(
@@ -125,6 +126,7 @@ AGENTSKILLS = Dialect(
     user_flag="ignore",
     listing_each=None,
     listing_total=None,
+    on_path_match="propose",
 )
 
 UPLOADED = replace(

@@ -54,6 +54,7 @@ AGENT_SH = Dialect(
     user_flag="hide",
     listing_each=None,
     listing_total=None,
+    on_path_match="propose",
 )
 
 TENSORSHARP = Dialect(
@@ -92,6 +93,7 @@ TENSORSHARP = Dialect(
     user_flag="ignore",
     listing_each=1024,
     listing_total=None,
+    on_path_match="propose",
 )
 
 FLOWCRAFT = Dialect(
@@ -131,6 +133,7 @@ FLOWCRAFT = Dialect(
     user_flag="ignore",
     listing_each=1024,
     listing_total=None,
+    on_path_match="propose",
 )
 
 TNSAI = Dialect(
@@ -181,6 +184,7 @@ TNSAI = Dialect(
     user_flag="reject",
     listing_each=None,
     listing_total=None,
+    on_path_match="activate",
 )
 
 CONTEXTCHEF = Dialect(
@@ -219,4 +223,5 @@ CONTEXTCHEF = Dialect(
     user_flag="ignore",
     listing_each=None,
     listing_total=None,
+    on_path_match="propose",
 )
