@@ -291,6 +291,13 @@ def test_tools_and_keys_that_mean_nothing_there(tmp_path: Path) -> None:
     assert verdict(folder, text_as_list="one").notes == ('"allowed-tools" read as "Read, Write"',)
 
 
+def test_what_a_match_of_paths_does_there(tmp_path: Path) -> None:
+    folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}\npaths: [infra/**]")
+    assert verdict(folder).notes == ()
+    assert verdict(folder, on_path_match="activate").notes == ('a file that matches "paths" activates it',)
+    assert verdict(folder, understands=PORTABLE.understands - {"paths"}).notes == ('"paths" ignored',)
+
+
 def test_a_nested_skill(tmp_path: Path) -> None:
     folder = write(tmp_path, f"name: tidy\ndescription: {GOOD}", files={"sub/SKILL.md": "x"})
     assert verdict(folder).notes == ("sub/SKILL.md is no skill of its own",)

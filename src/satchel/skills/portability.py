@@ -102,6 +102,9 @@ def _who_may(home: Dialect, here: Skill, away: Dialect, there: Skill) -> Iterato
             yield "not in the user's menu, " + (
                 "but may be named" if away.user_flag == "hide" else "and may not be named"
             )
+    if there.paths and home.on_path_match != away.on_path_match:
+        meaning = "proposes" if away.on_path_match == "propose" else "activates"
+        yield f'a file that matches "paths" {meaning} it'
     if here.allowed_tools and not there.allowed_tools:
         yield '"allowed-tools" dropped'
     elif here.allowed_tools != there.allowed_tools:
