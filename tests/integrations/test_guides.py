@@ -27,7 +27,6 @@ from satchel.library import discover
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn
 from tests.integrations.test_langchain import Script as LangChainScript
 from tests.integrations.test_pydantic_ai import Script as PydanticScript
-from tests.project.test_docs import fenced
 from tests.project.tree import ROOT, pyproject
 
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
@@ -42,13 +41,6 @@ def skills(module: Any, **options: Any) -> SkillSession:
 def body() -> str:
     text = (ROOT / "skills" / "canary-deploy" / "SKILL.md").read_text(encoding="utf-8")
     return text.split("---\n", 2)[2].strip()
-
-
-def test_each_program_stands_on_one_page_as_it_is() -> None:
-    files = {path.read_text(encoding="utf-8"): path.name for path in (ROOT / "docs_src").glob("*.py")}
-    shown = [code for page in GUIDES for code in fenced(page, "python") if code.startswith('"""')]
-    assert sorted(shown) == sorted(files)
-    assert len(files) == 6
 
 
 def scripted(texts: Callable[[dict[str, Any]], str] = json.dumps) -> list[ScriptedTurn]:
