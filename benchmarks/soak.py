@@ -30,9 +30,9 @@ from serving import load, targets
 from serving.targets import Target
 
 GROWTH_MB_MIN = 1.0
+"""What a flat curve may still show: the allocator gives memory back late."""
 KEPT_MB = 0.004
 """What a round with a skill leaves in the gateway's memory for a follow-up, which is bounded at 64 MiB in all."""
-"""What a flat curve may still show: the allocator gives memory back late."""
 LONGEST_S = 0.6
 """A hang-up comes within this time: a paced answer takes 0.51 s, one after a skill 0.13 s."""
 SETTLED_WITHIN_S = 30.0
