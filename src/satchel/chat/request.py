@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -83,3 +83,29 @@ class ChatRequest:
     max_tokens: int | None = None
     caller: Caller = Caller()
     extra: Extra = field(default_factory=_no_extra)
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of all tools that are declared, also of those that only one wire format knows."""
+        foreign = (name for fields in self.extra.values() for name in _names_in(fields.get("tools")))
+        return tuple(dict.fromkeys((*(tool.name for tool in self.tools), *foreign)))
+
+
+def _names_in(kept: Json) -> Iterator[str]:
+    """Names in declarations of a kind that has no place in ``ToolSpec``, kept as ``[position, raw]`` pairs."""
+    for pair in kept if isinstance(kept, list) else ():
+        match pair:
+            case [int(), dict(raw)]:
+                yield from _names_of(raw)
+            case _:
+                continue
+
+
+def _names_of(raw: Mapping[str, Json]) -> Iterator[str]:
+    inner = raw.get("custom")
+    held = raw.get("tools")
+    declared = [raw, inner, *(held if isinstance(held, list) else ())]
+    for each in declared:
+        name = each.get("name") if isinstance(each, dict) else None
+        if isinstance(name, str) and name:
+            yield name

@@ -160,7 +160,7 @@ class Runtime:
             context = HostContext(request=request, source=source, reach=open_to, capabilities=capabilities)
             hosts = tuple(self._make_hosts(context))
         own = {spec.name for host in hosts for spec in host.specs()}
-        theirs = {tool.name.casefold() for tool in chat.tools}
+        theirs = {name.casefold() for name in chat.tool_names}
         collided = {name for name in own if name.casefold() in theirs}
         withdrawn = collided | without(collided)
         loaded = [await pinned.load(skill.ref, source) for skill in open_to.selected]

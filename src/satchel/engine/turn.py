@@ -80,7 +80,7 @@ class Turn:
             limits,
             agent=self._agent,
             withdrawn=plan.withdrawn,
-            client=[tool.name for tool in plan.request.chat.tools],
+            client=plan.request.chat.tool_names,
         )
         self._events = self._run()
         limit = plan.request.deadline_s
@@ -128,7 +128,7 @@ class Turn:
             number += 1
             is_last = number > self._limits.max_rounds
             specs = () if is_last else self._own.specs()
-            partition = Partition.of(self._own.names, [tool.name for tool in self._plan.request.chat.tools])
+            partition = Partition.of(self._own.names, self._plan.request.chat.tool_names)
             one_call = self._plan.request.chat.one_call and not partition.is_passthrough
             held: list[TextDelta | ReasoningDelta | CallDelta] | None = (
                 [] if any(host.holds_answer() for host in self._plan.hosts) else None
@@ -223,7 +223,8 @@ class Turn:
         chat = replace(
             asked, messages=tuple(self._messages), tools=tools, tool_choice=policy, max_tokens=self._remaining()
         )
-        return chat if tools or not self._plan.hosts else _without_tool_settings(chat)
+        declares = tools or any(fields.get("tools") for fields in asked.extra.values())
+        return chat if declares or not self._plan.hosts else _without_tool_settings(chat)
 
     def _remaining(self) -> int | None:
         budget = self._plan.request.chat.max_tokens
