@@ -8,7 +8,7 @@ import pytest
 from satchel.chat.codec import openai_chat
 from satchel.chat.codec._calls import Slot
 from satchel.chat.events import ModelCall, ModelDone, ModelReasoning, ModelText, Usage
-from satchel.chat.messages import Reasoning
+from satchel.chat.messages import Opaque, Reasoning
 from satchel.errors import UpstreamError
 
 
@@ -269,3 +269,21 @@ def test_a_chunk_about_the_answer_is_told_when_it_comes_and_once() -> None:
     assert events == [ModelText(text="", extra={"openai-chat": {"filters": {"safe": True}}}), ModelText(text="a")]
     assert done.message.text == "a"
     assert done.extra["openai-chat"] == {"filters": {"safe": True}, "system": "x"}
+
+
+def test_a_call_that_is_no_function_is_kept_whole() -> None:
+    decoder = openai_chat.StreamDecoder()
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "c1", "type": "custom", "custom": {"name": "grep", "input": "fo"}},
+        {"index": 0, "custom": {"input": "o"}},
+        {"index": 1, "id": "c2", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+        {"index": 2, "id": "c3", "type": "custom", "custom": {"name": "grep", "input": "x"}},
+    ]
+    for piece in pieces:
+        decoder.feed({"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]})
+    decoder.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    kept = [part.raw for part in decoder.finish().message.parts if isinstance(part, Opaque)]
+    assert kept == [
+        {"tool_calls": {"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "foo"}}},
+        {"tool_calls": {"id": "c3", "type": "custom", "custom": {"name": "grep", "input": "x"}}},
+    ]

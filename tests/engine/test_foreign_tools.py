@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from satchel.chat.codec import anthropic, openai_chat, openai_responses
-from satchel.chat.messages import Json
+from satchel.chat.messages import Json, Message, Opaque, ToolOutput
+from satchel.chat.opaque import open_calls
 from satchel.engine.events import CallDelta, Notice
 from satchel.engine.request import TurnRequest
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
-from tests.support import ask, collect, runtime_over, write_skill
+from tests.support import ask, collect, runtime_over, text_of, write_skill
 
 READ_PDF = call("skills_read", '{"skill": "pdf", "path": "SKILL.md"}')
 
@@ -56,3 +57,61 @@ async def test_a_typed_tool_under_a_name_of_ours_replaces_ours(skills: Path) -> 
     assert "tool-name-collision" in [event.code for event in events if isinstance(event, Notice)]
     assert [use.name for use in done.client_calls] == ["skills_read"]
     assert not any(tool.name == "skills_read" for tool in model.requests[0].tools)
+
+
+CUSTOM = Opaque(
+    format="openai-responses", raw={"type": "custom_tool_call", "call_id": "call_c", "name": "apply", "input": "+"}
+)
+SHELL = Opaque(format="openai-responses", raw={"type": "local_shell_call", "call_id": "call_l"})
+CHAT_CUSTOM = Opaque(format="openai-chat", raw={"tool_calls": {"id": "call_g", "type": "custom"}})
+SEARCH = Opaque(format="openai-responses", raw={"type": "web_search_call", "id": "ws_1"})
+PAUSED = Opaque(format="anthropic", raw={"type": "server_tool_use", "id": "srv_1", "name": "web_search"})
+
+
+@pytest.mark.parametrize("part", [CUSTOM, SHELL, CHAT_CUSTOM, PAUSED])
+async def test_an_answer_of_an_unknown_part_is_not_empty(skills: Path, part: Opaque) -> None:
+    model = ScriptedModel([Reply(calls=(READ_PDF,)), Reply(beside=(part,))])
+    events, done = await collect(runtime_over(model, skills), ask())
+    assert text_of(events) == ""
+    assert done.transcript[-1].parts == (part,)
+    assert done.finish == ("stop" if part is PAUSED else "tool_calls")
+
+
+async def test_a_refusal_is_an_answer(skills: Path) -> None:
+    model = ScriptedModel([Reply(calls=(READ_PDF,)), Reply(extra={"openai-chat": {"refusal": "No."}})])
+    events, _ = await collect(runtime_over(model, skills), ask())
+    assert text_of(events) == ""
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize("part", [CUSTOM, SHELL, CHAT_CUSTOM])
+async def test_an_own_call_beside_an_unknown_call_ends_the_turn(skills: Path, part: Opaque) -> None:
+    model = ScriptedModel([Reply(calls=(READ_PDF,), beside=(part,)), Reply(text=("Done.",))])
+    runtime = runtime_over(model, skills)
+    request = ask()
+    _, done = await collect(runtime, request)
+    assert len(model.requests) == 1
+    assert done.finish == "tool_calls"
+    assert done.client_calls == ()
+    assert [item.role for item in done.transcript] == ["assistant", "tool"]
+
+    seen = Message(role="assistant", parts=(part,))
+    answer = Message(role="tool", parts=(ToolOutput(call_id=str(open_calls(seen)[0]), text="ok"),))
+    chat = replace(request.chat, messages=(*request.chat.messages, seen, answer))
+    await collect(runtime, replace(request, chat=chat, continuation=done.continuation))
+    roles = [item.role for item in model.requests[1].messages]
+    assert roles == ["system", "user", "assistant", "tool", "tool"]
+    assert [use.name for use in model.requests[1].messages[2].tool_uses] == ["skills_read"]
+
+
+async def test_an_own_call_beside_a_call_that_the_server_ran_goes_on(skills: Path) -> None:
+    model = ScriptedModel([Reply(calls=(READ_PDF,), beside=(SEARCH,)), Reply(text=("Done.",))])
+    _, done = await collect(runtime_over(model, skills), ask())
+    assert len(model.requests) == 2
+    assert done.finish == "stop"
+
+
+def test_a_call_with_its_output_beside_it_is_answered() -> None:
+    output = Opaque(format="openai-responses", raw={"type": "shell_call_output", "call_id": "call_s"})
+    shell = Opaque(format="openai-responses", raw={"type": "shell_call", "call_id": "call_s"})
+    assert open_calls(Message(role="assistant", parts=(shell, output, CUSTOM))) == ("call_c",)

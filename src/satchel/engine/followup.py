@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from satchel.chat.arguments import read_arguments
 from satchel.chat.messages import Json, Message, Opaque, ToolOutput, ToolUse, message
+from satchel.chat.opaque import open_calls
 from satchel.chat.request import ChatRequest
 from satchel.engine.continuation import Shelf
 from satchel.engine.request import TurnRequest
@@ -27,21 +28,24 @@ class Answer:
     """One answer: what the client saw of it, and the ``messages`` that it really added.
 
     ``at`` is its place among the client's own messages, ``text`` its text without blanks, ``calls`` are those that were
-    handed to the client.
+    handed to the client. ``others`` are the ids of calls that are no functions.
     """
 
     at: int
     text: str
     calls: tuple[ToolUse, ...]
     messages: tuple[Message, ...]
+    others: tuple[str, ...] = ()
 
     def is_seen_as(self, said: Message) -> bool:
         """Whether a client that sends ``said`` means this answer."""
         uses = said.tool_uses
         if said.role != "assistant" or len(uses) != len(self.calls):
             return False
+        if (self.others or not uses) and set(open_calls(said)) != set(self.others):
+            return False
         if not uses:
-            return _squeezed(said.text) == self.text
+            return bool(self.others) or _squeezed(said.text) == self.text
         return {use.call_id for use in uses} == {use.call_id for use in self.calls} or all(
             _has_no_id(use)
             and use.name == call.name
@@ -106,8 +110,10 @@ class FollowUps:
         """
         answers = tuple(earlier)
         seen = _squeezed(text)
-        if len(transcript) > 1 and (seen or calls):
-            answers = (*answers, Answer(at=len(request.chat.messages), text=seen, calls=calls, messages=transcript))
+        others = tuple(call_id for said in transcript if said.role == "assistant" for call_id in open_calls(said))
+        if len(transcript) > 1 and (seen or calls or others):
+            at = len(request.chat.messages)
+            answers = (*answers, Answer(at=at, text=seen, calls=calls, messages=transcript, others=others))
         if not answers:
             return ""
         token = f"cont_{secrets.token_urlsafe(24)}"

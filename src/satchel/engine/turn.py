@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import Finish, ModelDone, Usage
 from satchel.chat.messages import Extra, Message, Reasoning, Text, ToolOutput, ToolUse, message
+from satchel.chat.opaque import open_calls, says_nothing
 from satchel.chat.request import ChatRequest, ToolPolicy, ToolSpec
 from satchel.context.budget import tokens
 from satchel.engine.calls import OwnCalls
@@ -155,26 +156,28 @@ class Turn:
                 theirs = tuple(use for use in theirs if use is said.tool_uses[0])
                 ours = tuple(use for use in said.tool_uses if use not in theirs)
 
-            if not ours and not theirs and not is_last and await self._is_asked_again(number, done, said):
+            # Calls that are no functions go to the client with the message, and no round may come before its answer.
+            is_handed = bool(theirs or open_calls(said))
+            if not ours and not is_handed and not is_last and await self._is_asked_again(number, done, said):
                 continue
             for event in held or ():
                 yield event
             if not ours or is_last:
                 self._messages.append(_without_calls(said, keep=theirs))
-                if is_last and (ours or not (theirs or said.text.strip())):
+                if is_last and (ours or (not theirs and says_nothing(said))):
                     yield self._added(number, _OUT_OF_ROUNDS.format(rounds=self._limits.max_rounds))
                 elif not theirs and self._is_mute(done, number):
                     yield self._added(number, _MUTE)
-                finish: Finish = "tool_calls" if theirs else "stop" if ours else done.finish
+                finish: Finish = "tool_calls" if is_handed else "stop" if ours else done.finish
                 yield self._done(number, finish, theirs, hit_limit=is_last)
                 return
 
-            at_most = (0 if theirs else 1) if one_call else None
+            at_most = (0 if is_handed else 1) if one_call else None
             async with aclosing(self._own.answer(ours, round_number=number, at_most=at_most)) as events:
                 async for event in events:
                     yield event
             self._record(_replayed(said, theirs, self._own.uses), theirs)
-            if theirs:
+            if is_handed:
                 yield self._done(number, "tool_calls", theirs)
                 return
             if self._remaining() == 0:
@@ -198,7 +201,7 @@ class Turn:
 
     def _is_mute(self, done: ModelDone, number: int) -> bool:
         """Whether the model ended without a word after an earlier round of this turn gave it what it asked for."""
-        return number > 1 and done.finish == "stop" and not done.message.text.strip()
+        return number > 1 and done.finish == "stop" and says_nothing(done.message)
 
     # -- one request upstream -------------------------------------------------------------------------------------
 

@@ -9,21 +9,28 @@ from dataclasses import dataclass, field
 
 from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.events import Finish, ModelCall, ModelDone, ModelEvent, ModelReasoning, ModelText, Usage
-from satchel.chat.messages import Message, Part, Reasoning, Text, ToolUse
+from satchel.chat.messages import Extra, Message, Opaque, Part, Reasoning, Text, ToolUse
 from satchel.chat.request import Caller, ChatRequest
 from satchel.errors import UpstreamError
+
+
+def _no_extra() -> Extra:
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """One generation. Text and reasoning stream piece by piece, each call in two fragments.
 
+    ``beside`` are parts of the whole message that no piece tells, ``extra`` is what is kept with it.
     ``wait`` is awaited before the first piece; ``error`` is raised after the last one, in place of the end.
     """
 
     text: tuple[str, ...] = ()
     reasoning: tuple[str, ...] = ()
     calls: tuple[ToolUse, ...] = ()
+    beside: tuple[Opaque, ...] = ()
+    extra: Extra = field(default_factory=_no_extra)
     finish: Finish | None = None
     usage: Usage | None = field(default_factory=lambda: Usage(prompt_tokens=10, completion_tokens=5))
     wait: asyncio.Event | None = None
@@ -100,4 +107,5 @@ async def _play(reply: Reply) -> AsyncGenerator[ModelEvent, None]:
     if reply.text:
         parts.append(Text(text="".join(reply.text)))
     finish: Finish = "tool_calls" if reply.calls else (reply.finish or "stop")
-    yield ModelDone(finish=finish, message=Message(role="assistant", parts=(*parts, *reply.calls)), usage=reply.usage)
+    said = Message(role="assistant", parts=(*parts, *reply.beside, *reply.calls), extra=reply.extra)
+    yield ModelDone(finish=finish, message=said, usage=reply.usage)

@@ -13,7 +13,7 @@ from satchel.chat.codec._common import Node, Object, TextMender, count, extras, 
 from satchel.chat.codec._openai_chat_messages import FORMAT, REASONING_FIELDS, decode_content, reasoning_part
 from satchel.chat.codec.failures import read_failure
 from satchel.chat.events import ModelDone, ModelEvent, ModelReasoning, ModelText, Usage
-from satchel.chat.messages import Json, Message, Part, Text
+from satchel.chat.messages import Json, Message, Opaque, Part, Text
 
 _CHUNK_FIELDS = frozenset({"id", "object", "created", "model", "choices", "usage", "obfuscation", "error"})
 _DELTA_FIELDS = frozenset({"role", "content", "tool_calls", *REASONING_FIELDS})
@@ -33,6 +33,7 @@ class StreamDecoder:
         self._by_index: dict[int, Slot] = {}
         self._by_id: dict[tuple[int | None, str], Slot] = {}
         self._last: Slot | None = None
+        self._foreign: dict[int, Object] = {}
         self._message_extra: Object = {}
         self._extra: Object = {}
         self._logprobs: Object = {}
@@ -81,11 +82,12 @@ class StreamDecoder:
         if self._reasoning:
             parts.append(reasoning_part("".join(self._reasoning), self._reasoning_field))
         text = "".join(self._text)
-        if text or not (uses or self._parts):
+        if text or not (uses or self._parts or self._foreign):
             parts.append(Text(text=text))
         parts.extend(self._parts)
+        parts.extend(Opaque(format=FORMAT, raw={"tool_calls": item}) for item in self._foreign.values())
         fields = self._message_extra
-        if uses and not text and not self._parts:
+        if (uses or self._foreign) and not text and not self._parts:
             fields = {**fields, "content": None}
         if self._logprobs:
             self._extra["choice"] = {"logprobs": self._logprobs}
@@ -167,10 +169,13 @@ class StreamDecoder:
         arguments = function.get("arguments") if function else None
         if arguments is not None and not isinstance(arguments, str | dict):
             raise node.get("function").get("arguments").bad("JSON text")
-        index = raw.get("index")
+        given = raw.get("index")
+        index = given if isinstance(given, int) and not isinstance(given, bool) else None
+        if function is None and self._take_foreign(index, raw):
+            return []
         call_id = raw.get("id")
         slot = self._slot_for(
-            index if isinstance(index, int) and not isinstance(index, bool) else None,
+            index,
             call_id if isinstance(call_id, str) else "",
             name if isinstance(name, str) else "",
         )
@@ -178,6 +183,24 @@ class StreamDecoder:
             if key not in {"index", "id", "type", "function"} and value is not None:
                 slot.extra[key] = value
         return list(self._slots.add(slot, arguments))
+
+    def _take_foreign(self, index: int | None, raw: Object) -> bool:
+        """Adds a piece of a call that is no function; False when it is a piece of a function's call."""
+        begins = raw.get("type") not in (None, "function") and isinstance(raw.get("id"), str)
+        place = index if index is not None else len(self._foreign) - (not begins)
+        known = self._foreign.get(place)
+        if known is None:
+            if not begins:
+                return False
+            known = self._foreign[place] = {}
+        for key, value in raw.items():
+            held = known.get(key)
+            if isinstance(held, dict) and isinstance(value, dict):
+                for name, piece in value.items():
+                    _grow(held, name, piece)
+            elif key != "index" and value is not None:
+                known[key] = dict(value) if isinstance(value, dict) else value
+        return True
 
     def _slot_for(self, index: int | None, call_id: str, name: str) -> Slot:
         slot = self._known_slot(index, call_id, name)

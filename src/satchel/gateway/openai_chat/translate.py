@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from satchel.chat.capabilities import ModelInfo
-from satchel.chat.codec.openai_chat import decode_request, encode_usage
-from satchel.chat.messages import Json, ToolUse
+from satchel.chat.codec.openai_chat import FORMAT, decode_request, encode_usage
+from satchel.chat.messages import Json, Opaque, ToolUse
 from satchel.chat.request import Caller
 from satchel.engine.events import (
     CallDelta,
@@ -163,6 +163,18 @@ class ChunkEncoder(_Answer):
         return _event({**self._head("chat.completion.chunk"), "choices": [choice], **unknown_yet, **(ours or {})})
 
     def _end(self, done: TurnDone) -> bytes:
+        return self._beside(done) + self._last(done)
+
+    def _beside(self, done: TurnDone) -> bytes:
+        """What no event has told: calls that are no functions, and a refusal."""
+        delta: dict[str, object] = {}
+        if foreign := _foreign_calls(done):
+            delta["tool_calls"] = [{"index": len(self._calls) + at, **call} for at, call in enumerate(foreign)]
+        if refusal := _refusal(done):
+            delta["refusal"] = refusal
+        return self._chunk(delta) if delta else b""
+
+    def _last(self, done: TurnDone) -> bytes:
         if not self._include_usage:
             # No chunk comes after this one, so a continuation comes with the finish reason.
             ours = self._extension.field(done, encode_usage) if done.continuation else {}
@@ -207,11 +219,15 @@ class CompletionEncoder(_Answer):
     def _completion(self, done: TurnDone) -> dict[str, object]:
         text = "".join(self._text)
         reasoning = "".join(self._reasoning)
-        answer: dict[str, object] = {"role": "assistant", "content": None if done.client_calls and not text else text}
+        calls = [*_calls(done.client_calls), *_foreign_calls(done)]
+        refusal = _refusal(done)
+        answer: dict[str, object] = {"role": "assistant", "content": text or (None if calls or refusal else "")}
         if reasoning:
             answer["reasoning_content"] = reasoning
-        if done.client_calls:
-            answer["tool_calls"] = _calls(done.client_calls)
+        if calls:
+            answer["tool_calls"] = calls
+        if refusal:
+            answer["refusal"] = refusal
         choice = {"index": 0, "message": answer, "logprobs": None, "finish_reason": done.finish}
         return {**self._head("chat.completion"), "choices": [choice], **self._cost(done)}
 
@@ -221,6 +237,19 @@ def _calls(uses: Iterable[ToolUse]) -> list[dict[str, object]]:
         {"id": use.call_id, "type": "function", "function": {"name": use.name, "arguments": use.arguments}}
         for use in uses
     ]
+
+
+def _foreign_calls(done: TurnDone) -> list[dict[str, Json]]:
+    """Calls of kinds that only this format knows."""
+    said = (part for message in done.transcript if message.role == "assistant" for part in message.parts)
+    kept = (part.raw for part in said if isinstance(part, Opaque) and part.format == FORMAT)
+    calls = (raw.get("tool_calls") for raw in kept if isinstance(raw, dict))
+    return [call for call in calls if isinstance(call, dict)]
+
+
+def _refusal(done: TurnDone) -> str:
+    refusal = done.transcript[-1].extra.get(FORMAT, {}).get("refusal") if done.transcript else None
+    return refusal if isinstance(refusal, str) else ""
 
 
 def _event(value: object) -> bytes:
