@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from satchel.chat.events import Usage
+from satchel.chat.messages import Opaque
 from satchel.errors import UpstreamError
 from satchel.gateway.openai_chat.wire import CompletionBody
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
@@ -265,3 +266,25 @@ async def test_models_are_listed_and_shown() -> None:
     assert [(model.id, model.object, model.owned_by) for model in listed.data] == [("scripted", "model", "satchel")]
     assert shown == listed.data[0]
     assert caught.value.code == "model-not-found"
+
+
+async def test_a_call_that_is_no_function_and_a_refusal_reach_the_client() -> None:
+    custom: dict[str, Any] = {"id": "c9", "type": "custom", "custom": {"name": "grep", "input": "foo"}}
+    beside = Opaque(format="openai-chat", raw={"tool_calls": custom})
+    replies = [Reply(beside=(beside,)), Reply(extra={"openai-chat": {"refusal": "No."}})]
+    body: dict[str, Any] = {"model": "m", "messages": ASK}
+    async with serving(runtime_over(ScriptedModel([*replies, *replies]), shelf())) as base:
+        async with aiohttp.ClientSession() as session:
+            whole: list[Any] = []
+            for _ in replies:
+                async with session.post(f"{base}/v1/chat/completions", json=body) as answer:
+                    whole.append(await answer.json())
+        streamed = [chunks(await frames(base, {**body, "stream": True})) for _ in replies]
+    assert [CompletionBody.model_validate(got).model_dump(exclude_unset=True) for got in whole] == whole
+    called, refused = (got["choices"][0] for got in whole)
+    assert called == {**called, "finish_reason": "tool_calls"}
+    assert called["message"] == {"role": "assistant", "content": None, "tool_calls": [custom]}
+    assert refused["message"] == {"role": "assistant", "content": None, "refusal": "No."}
+    deltas = [[chunk["choices"][0]["delta"] for chunk in answer] for answer in streamed]
+    assert {"tool_calls": [{"index": 0, **custom}]} in deltas[0]
+    assert {"refusal": "No."} in deltas[1]

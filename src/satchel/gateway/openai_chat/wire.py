@@ -95,12 +95,13 @@ class ToolCallBody(BaseModel):
 
 
 class AnswerBody(BaseModel):
-    """The assistant's message."""
+    """The assistant's message. Calls to tools that are no functions come as the model server made them."""
 
     role: Literal["assistant"]
     content: str | None
     reasoning_content: str | None = None
-    tool_calls: list[ToolCallBody] | None = None
+    tool_calls: list[ToolCallBody | dict[str, object]] | None = None
+    refusal: str | None = None
 
 
 class ChoiceBody(BaseModel):
