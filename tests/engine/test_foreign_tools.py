@@ -115,3 +115,29 @@ def test_a_call_with_its_output_beside_it_is_answered() -> None:
     output = Opaque(format="openai-responses", raw={"type": "shell_call_output", "call_id": "call_s"})
     shell = Opaque(format="openai-responses", raw={"type": "shell_call", "call_id": "call_s"})
     assert open_calls(Message(role="assistant", parts=(shell, output, CUSTOM))) == ("call_c",)
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+async def test_allowed_tools_stay_and_hold_ours(skills: Path, mode: str) -> None:
+    look: dict[str, Json] = {"type": "function", "function": {"name": "look"}}
+    messages: list[Json] = [{"role": "user", "content": "x"}]
+    allowed: Json = {"mode": mode, "tools": [look]}
+    choice: Json = {"type": "allowed_tools", "allowed_tools": allowed}
+    chat = openai_chat.decode_request({"messages": messages, "tools": [look], "tool_choice": choice})
+    model = ScriptedModel([Reply(calls=(READ_PDF,)), Reply(text=("x",))])
+    await collect(runtime_over(model, skills), replace(ask(), chat=chat))
+    sent = [openai_chat.encode_request(request, stream=True)["tool_choice"] for request in model.requests]
+    ours: list[Json] = [{"type": "function", "function": {"name": name}} for name in ("skills_list", "skills_read")]
+    inner = [each["allowed_tools"] for each in sent if isinstance(each, dict)]
+    assert inner == [{"mode": mode, "tools": [look, *ours]}, {"mode": "auto", "tools": [look, *ours]}]
+
+
+async def test_allowed_tools_of_responses_stay_after_a_round(skills: Path) -> None:
+    look: dict[str, Json] = {"type": "function", "name": "look"}
+    choice: Json = {"type": "allowed_tools", "mode": "required", "tools": [look]}
+    chat = openai_responses.decode_request({"input": "x", "tools": [look], "tool_choice": choice})
+    model = ScriptedModel([Reply(calls=(READ_PDF,)), Reply(text=("x",))])
+    await collect(runtime_over(model, skills), replace(ask(), chat=chat))
+    sent = openai_responses.encode_request(model.requests[1], stream=True)["tool_choice"]
+    ours: list[Json] = [{"type": "function", "name": name} for name in ("skills_list", "skills_read")]
+    assert sent == {"type": "allowed_tools", "mode": "auto", "tools": [look, *ours]}

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from satchel.chat.allowed import with_allowed
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.events import Finish, ModelDone, Usage
 from satchel.chat.messages import Extra, Message, Reasoning, Text, ToolOutput, ToolUse, message
@@ -226,6 +227,9 @@ class Turn:
         chat = replace(
             asked, messages=tuple(self._messages), tools=tools, tool_choice=policy, max_tokens=self._remaining()
         )
+        if policy is not None and policy.mode in {"auto", "required"}:
+            mode = "auto" if policy.mode == "auto" else "required"
+            chat = with_allowed(chat, (spec.name for spec in specs), mode=mode)
         declares = tools or any(fields.get("tools") for fields in asked.extra.values())
         return chat if declares or not self._plan.hosts else _without_tool_settings(chat)
 
