@@ -372,3 +372,38 @@ async def test_a_model_that_cannot_wait_for_a_result_refuses_tools_of_the_client
     assert model.requests == []
     await collect(runtime_over(model, skills), ask(skills=("pdf",), discovery=discovery))
     assert "OKAPI" in model.requests[0].messages[0].text
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown", "theirs"),
+    [
+        (Reply(text=("Hm.",), calls=(call("skills_read", READ_PDF),)), "Hm.", []),
+        (Reply(calls=(call("skills_read", READ_PDF), call("weather"))), "", ["weather"]),
+    ],
+)
+async def test_a_forbidden_call_of_ours_does_not_reach_the_client(
+    skills: Path, reply: Reply, shown: str, theirs: list[str]
+) -> None:
+    model = ScriptedModel([reply])
+    request = ask(tools=("weather",), tool_choice=ToolPolicy(mode="none"))
+    events, done = await collect(runtime_over(model, skills), request)
+    assert text_of(events) == shown
+    assert [use.name for use in done.client_calls] == theirs
+    assert {event.name for event in events if isinstance(event, CallDelta)} == set(theirs)
+    assert [use.name for item in done.transcript for use in item.tool_uses] == theirs
+    assert done.finish == ("tool_calls" if theirs else "stop")
+
+
+async def test_a_forbidden_call_alone_is_an_honest_sentence(skills: Path) -> None:
+    model = ScriptedModel([Reply(calls=(call("skills_read", READ_PDF),))])
+    events, done = await collect(runtime_over(model, skills), ask(tool_choice=ToolPolicy(mode="none")))
+    assert "forbids" in text_of(events)
+    assert done.finish == "stop"
+    assert len(model.requests) == 1
+
+
+async def test_without_skills_a_forbidden_call_passes(skills: Path) -> None:
+    model = ScriptedModel([Reply(calls=(call("skills_read", READ_PDF),))])
+    request = ask(discovery=False, tool_choice=ToolPolicy(mode="none"))
+    _, done = await collect(runtime_over(model, skills), request)
+    assert [use.name for use in done.client_calls] == ["skills_read"]

@@ -36,5 +36,5 @@ def _widened(form: Format, fields: Mapping[str, Json], names: Iterable[str], mod
         )
         if own not in tools:
             tools.append(own)
-    inner = {**inner, "mode": mode, "tools": tools}
-    return {**fields, "tool_choice": {**choice, "allowed_tools": inner} if is_nested else inner}
+    now: Json = {**inner, "mode": mode, "tools": tools}
+    return {**fields, "tool_choice": {**choice, "allowed_tools": now} if is_nested else now}

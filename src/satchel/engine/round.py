@@ -19,7 +19,7 @@ from satchel.ports.models import ModelClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """Who answers a call. Without any tool of ours in play, every call belongs to the client.
+    """Who answers a call. Without any tool of ours in play, every call belongs to the client, unless they are barred.
 
     ``client`` leads from the declared names, as they are and in folded letter case, to the declared spelling.
     """
@@ -29,10 +29,10 @@ class Partition:
     is_passthrough: bool
 
     @classmethod
-    def of(cls, own: Collection[str], client: Collection[str]) -> Partition:
+    def of(cls, own: Collection[str], client: Collection[str], *, is_barred: bool = False) -> Partition:
         """From the names of our tools and of the client's; the client's names count in any letter case."""
         spellings = {name.casefold(): name for name in reversed(tuple(client))} | {name: name for name in client}
-        return cls(own=frozenset(own), client=spellings, is_passthrough=not own)
+        return cls(own=frozenset(own), client=spellings, is_passthrough=not own and not is_barred)
 
     def is_client(self, name: str) -> bool:
         """Whether the client answers calls of this name."""

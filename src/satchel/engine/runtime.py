@@ -150,7 +150,8 @@ class Runtime:
         catalog = pinned.catalog
         open_to = reach(catalog, request.skills)
         source = InlineSource(request.skills.inline, self.source) if request.skills.inline else self.source
-        may_call = capabilities.tools != "none" and not (chat.tool_choice and chat.tool_choice.mode == "none")
+        forbids_calls = chat.tool_choice is not None and chat.tool_choice.mode == "none"
+        may_call = capabilities.tools != "none" and not forbids_calls
         named = Mentions()
         if not (capabilities.tools == "guided" and may_call):  # which is led to what a message names
             named = mentions(chat.messages, catalog, open_to, request.skills)
@@ -206,6 +207,7 @@ class Runtime:
                 prompt_block_tokens=block.tokens if block else 0,
             ),
             withdrawn=frozenset(withdrawn),
+            is_barred=forbids_calls and bool(open_to.reachable),
             opening=(*opening, *told, *_unmatched(request, restored)),
             keep=partial(self._followups.keep, request, restored.answers),
         )

@@ -49,7 +49,8 @@ class TurnPlan:
     """All that is decided before the first round. ``messages`` carry the block; ``opening`` are the first events.
 
     ``withdrawn`` names tools of ours that are not declared: the client has one of that name, which wins, or there is
-    nothing for them to do.
+    nothing for them to do. With ``is_barred`` the request forbids calls, also those that the turn could answer: one to
+    a name that the client does not declare is then a slip of the model, and none of the client's.
     """
 
     request: TurnRequest
@@ -58,6 +59,7 @@ class TurnPlan:
     hosts: tuple[ToolHost, ...]
     started: TurnStarted
     withdrawn: frozenset[str] = frozenset()
+    is_barred: bool = False
     opening: tuple[Notice | SkillLoaded, ...] = ()
     keep: Keep = _keep_nothing
 
@@ -130,7 +132,9 @@ class Turn:
             number += 1
             is_last = number > self._limits.max_rounds
             specs = () if is_last else self._own.specs()
-            partition = Partition.of(self._own.names, self._plan.request.chat.tool_names)
+            partition = Partition.of(
+                self._own.names, self._plan.request.chat.tool_names, is_barred=self._plan.is_barred
+            )
             one_call = self._plan.request.chat.one_call and not partition.is_passthrough
             held: list[TextDelta | ReasoningDelta | CallDelta] | None = (
                 [] if any(host.holds_answer() for host in self._plan.hosts) else None
@@ -163,10 +167,12 @@ class Turn:
                 continue
             for event in held or ():
                 yield event
-            if not ours or is_last:
+            if not ours or is_last or self._plan.is_barred:
                 self._messages.append(_without_calls(said, keep=theirs))
                 if is_last and (ours or (not theirs and says_nothing(said))):
                     yield self._added(number, _OUT_OF_ROUNDS.format(rounds=self._limits.max_rounds))
+                elif not theirs and ours and says_nothing(said):
+                    yield self._added(number, _BARRED)
                 elif not theirs and self._is_mute(done, number):
                     yield self._added(number, _MUTE)
                 finish: Finish = "tool_calls" if is_handed else "stop" if ours else done.finish
@@ -320,6 +326,7 @@ _OUT_OF_ROUNDS = (
 )
 _URGE = "Your last reply was empty. Answer now, using what you have read."
 _MUTE = "[The model gave no answer after its tool calls.]"
+_BARRED = "[The model called a tool although this request forbids it, and gave no answer.]"
 _TOOL_SETTINGS = frozenset({"tool_choice", "parallel_tool_calls"})
 
 
