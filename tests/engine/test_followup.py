@@ -245,3 +245,13 @@ def test_calls_of_unknown_kinds_and_calls_that_the_server_holds_count() -> None:
     assert without_orphans(chat, chat.messages) == chat.messages
     stored = ChatRequest(messages=(result("c3"),), extra={"openai-responses": {"previous_response_id": "resp_1"}})
     assert without_orphans(stored, stored.messages) == stored.messages
+
+
+def test_results_of_one_message_that_answer_nothing_keep_their_order_beside_those_that_do() -> None:
+    outputs = tuple(ToolOutput(call_id=f"c{number % 3}", text=f"r{number}") for number in range(6))
+    call = Message(role="assistant", parts=(ToolUse(call_id="c1", name="f", arguments="{}"),))
+    chat = ChatRequest(messages=(call, Message(role="tool", parts=outputs)))
+    kept = without_orphans(chat, chat.messages)
+    assert [item.role for item in kept] == ["assistant", "tool", "user"]
+    assert kept[1].parts == (outputs[1], outputs[4])
+    assert [part for part in ("r0", "r2", "r3", "r5") if part in kept[2].text] == ["r0", "r2", "r3", "r5"]

@@ -191,3 +191,14 @@ async def test_a_skill_that_came_with_the_request_can_be_named_and_hides_its_nam
     assert "Answer in one line." in model.requests[0].messages[-1].text
     assert holders(model) == []
     assert told(events) == [("haiku", "mentioned")]
+
+
+async def test_many_unknown_names_are_told_in_few_and_short_sentences(skills: Path) -> None:
+    names = [f"$n{number}-{'x' * 500}" for number in range(30)]
+    events, _ = await collect(
+        runtime_over(ScriptedModel([Reply(text=("x",))]), skills), said(message("user", " ".join(names)))
+    )
+    notices = [event.message for event in events if isinstance(event, Notice) and event.code == "mention-unknown"]
+    assert len(notices) == 9
+    assert notices[-1].startswith("22 further")
+    assert all(len(notice) < 150 for notice in notices)

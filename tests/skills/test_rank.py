@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import Flags, Skill, SkillRef
-from satchel.skills.rank import Ranking, mentioned, terms
+from satchel.skills.rank import MAX_MENTIONS, Ranking, mentioned, terms
 
 GREEK = (("alpha", ""), ("alpha beta", ""), ("beta gamma", ""), ("delta", "alpha"))
 D1, D2, D4 = 1.2389761210503338, 0.9416218519982535, 0.1601397707480023
@@ -160,3 +160,8 @@ def test_copies_of_a_name_are_all_ranked_and_a_mention_takes_the_first() -> None
     assert [item.location for item, _ in catalog.rank("plan")] == ["/a/plan", "/b/plan"]
     assert [item.location for item in catalog.mentions("$review, $plan, $plan and $nope")] == ["/r", "/a/plan"]
     assert catalog.mentions("costs $50 and a$plan") == ()
+
+
+def test_mentions_after_the_first_many_are_not_read() -> None:
+    names = [f"n{number}" for number in range(MAX_MENTIONS + 5)]
+    assert mentioned(" ".join(f"${name}" for name in names)) == tuple(names[:MAX_MENTIONS])

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from satchel.chat.arguments import read_arguments
-from satchel.chat.messages import Json, Message, Opaque, ToolOutput, ToolUse, message
+from satchel.chat.messages import Json, Message, Opaque, Part, ToolOutput, ToolUse, message
 from satchel.chat.opaque import open_calls
 from satchel.chat.request import ChatRequest
 from satchel.engine.continuation import Shelf
@@ -133,12 +133,17 @@ def without_orphans(chat: ChatRequest, messages: Sequence[Message]) -> tuple[Mes
     kept: list[Message] = []
     for said in messages:
         called.update(_calls_in(said))
-        lost = [part for part in said.parts if isinstance(part, ToolOutput) and part.call_id not in called]
+        lost: list[ToolOutput] = []
+        rest: list[Part] = []
+        for part in said.parts:
+            if isinstance(part, ToolOutput) and part.call_id not in called:
+                lost.append(part)
+            else:
+                rest.append(part)
         if not lost:
             kept.append(said)
             continue
-        rest = tuple(part for part in said.parts if part not in lost)
-        kept += [replace(said, parts=rest)] if rest else []
+        kept += [replace(said, parts=tuple(rest))] if rest else []
         told = "\n\n".join(f"Result of an earlier {part.name or 'tool'} call:\n{part.text}" for part in lost)
         kept.append(message("user", told))
     return tuple(kept)

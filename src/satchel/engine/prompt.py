@@ -22,6 +22,8 @@ SEARCH_TOOL = "skill_search"
 FULL_TOOL = "skill_read"
 SEARCH_TOOLS = frozenset({SEARCH_TOOL, FULL_TOOL})
 """Offered only when the block had to leave skills out."""
+_MAX_UNKNOWN = 8
+_MAX_SHOWN_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,17 @@ def mentions(messages: Sequence[Message], catalog: Catalog, open_to: Reach, sele
                 seen.add(skill.name)
                 found[index] = (*found.get(index, ()), skill)
     return Mentions(by_message=found, unknown=tuple(dict.fromkeys(unknown)))
+
+
+def unknown_mentions(named: Mentions) -> tuple[str, ...]:
+    """What there is to say of names that lead to no skill; few sentences, however many names there are."""
+    said = [f"${_cut(name)} names no skill; it stays text." for name in named.unknown[:_MAX_UNKNOWN]]
+    more = len(named.unknown) - _MAX_UNKNOWN
+    return (*said, f"{more} further names after a $ name no skill.") if more > 0 else tuple(said)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MAX_SHOWN_CHARS else f"{name[:_MAX_SHOWN_CHARS]}…"
 
 
 def with_named(open_to: Reach, named: Mentions) -> Reach:

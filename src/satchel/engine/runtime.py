@@ -25,6 +25,7 @@ from satchel.engine.prompt import (
     block_for,
     mentions,
     reach,
+    unknown_mentions,
     with_block,
     with_named,
     without,
@@ -222,8 +223,7 @@ class Runtime:
     ) -> tuple[tuple[Message, ...], list[Notice | SkillLoaded]]:
         """The request's messages with the instructions of the skills that they name, and what there is to say of it."""
         told: list[Notice | SkillLoaded] = [
-            Notice(agent=request.agent, code="mention-unknown", message=f"${name} names no skill; it stays text.")
-            for name in named.unknown
+            Notice(agent=request.agent, code="mention-unknown", message=said) for said in unknown_mentions(named)
         ]
         bodies: dict[int, list[LoadedSkill]] = {}
         missing: dict[str, str] = {}

@@ -12,7 +12,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
+
+MAX_MENTIONS = 1000
+"""Most mentions that are read of one text."""
 
 _K1 = 1.2
 _B = 0.75
@@ -68,9 +71,10 @@ def _mixed_terms(word: str) -> Iterator[str]:
 def mentioned(text: str) -> tuple[str, ...]:
     """The names that stand in ``text`` as ``$name``, in order, each once.
 
-    A mention stands on its own and is no amount of money: "$50", "a$plan" and "$plan_b" mention nothing.
+    A mention stands on its own and is no amount of money: "$50", "a$plan" and "$plan_b" mention nothing. Those after
+    the first ``MAX_MENTIONS`` are not looked at.
     """
-    names = (match.group(1) for match in _MENTION.finditer(text))
+    names = (match.group(1) for match in islice(_MENTION.finditer(text), MAX_MENTIONS))
     return tuple(dict.fromkeys(name for name in names if not name.isdecimal()))
 
 
