@@ -401,3 +401,17 @@ def test_tokens_written_to_the_cache_are_told():
     assert raw["prompt_tokens_details"] == {"cached_tokens": 2, "cache_write_tokens": 3}
     body: dict[str, Any] = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": raw}
     assert openai_chat.decode_answer(body).usage == usage
+
+
+@pytest.mark.parametrize(("old", "new"), [(12, 100), (100, 12), (12, 12)])
+def test_of_two_limits_the_tighter_one_counts(old: int, new: int) -> None:
+    body: dict[str, Any] = {
+        "messages": [{"role": "user", "content": "x"}],
+        "max_tokens": old,
+        "max_completion_tokens": new,
+    }
+    request = openai_chat.decode_request(body)
+    assert request.max_tokens == 12
+    assert openai_chat.encode_request(request, stream=False) == body
+    later = openai_chat.encode_request(replace(request, max_tokens=7), stream=False)
+    assert (later["max_tokens"], later["max_completion_tokens"]) == (7, 7)

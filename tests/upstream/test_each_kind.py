@@ -41,6 +41,16 @@ async def test_a_model_that_wants_the_newer_limit_gets_it_from_then_on():
         assert limits == [(5, None), (None, 5), (None, 5), (5, None)]
 
 
+async def test_of_two_limits_the_tighter_one_goes_into_the_newer_field():
+    refusal = refuses(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    fields: dict[str, Any] = {"max_tokens": 9, "max_completion_tokens": 5}
+    request = replace(ASK, max_tokens=5, extra={"openai-chat": fields})
+    async with ScriptedOpenAI([refusal, says("a")]) as server, client_for(server.url) as client:
+        await collect(client, request)
+        assert [seen.body.get("max_completion_tokens") for seen in server.requests] == [5, 5]
+        assert "max_tokens" not in server.requests[1].body
+
+
 async def test_a_field_is_left_out_for_good_only_when_that_helped():
     turns = [refuses(400, "stream_options is odd"), refuses(400, "bad tools"), says("x")]
     async with ScriptedOpenAI(turns) as server, client_for(server.url) as client:

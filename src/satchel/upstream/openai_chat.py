@@ -36,7 +36,8 @@ class OpenAIChatClient(ServerClient):
             options = body.get("stream_options")
             body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
         if _LIMIT in refused and _LIMIT in body:
-            body["max_completion_tokens"] = body.pop(_LIMIT)
+            limits = (body.pop(_LIMIT), body.get("max_completion_tokens"))
+            body["max_completion_tokens"] = min(limit for limit in limits if isinstance(limit, int))
         return body
 
     def _read(self, response: aiohttp.ClientResponse) -> AsyncGenerator[ModelEvent]:

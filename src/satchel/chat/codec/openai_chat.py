@@ -47,6 +47,7 @@ __all__ = [
 
 _LIMIT = "max_tokens"
 _NEWER_LIMIT = "max_completion_tokens"
+_LIMITS = (_LIMIT, _NEWER_LIMIT)
 _SETTINGS = (
     "model",
     "temperature",
@@ -69,16 +70,20 @@ def decode_request(body: Mapping[str, Json]) -> ChatRequest:
     messages = tuple(decode_message(item) for item in node.get("messages").items())
     tools, foreign = split_tools(node, _decode_tool)
     settings = _decode_settings(node)
-    kept = leftovers(body, _encode_settings(settings, _LIMIT), "messages", "tools") | foreign
+    kept = leftovers(body, _encode_settings(settings, (_LIMIT,)), "messages", "tools") | foreign
+    if len(both := {name: body[name] for name in _LIMITS if body.get(name) is not None}) == len(_LIMITS):
+        kept |= both
     return replace(settings, messages=messages, tools=tools, extra=extras(FORMAT, kept))
 
 
 def encode_request(request: ChatRequest, *, stream: bool) -> Object:
     """A request body. ``stream_options`` go along only with a stream."""
     kept = own(request.extra, FORMAT)
-    limit = _LIMIT if kept.get(_NEWER_LIMIT) is None else _NEWER_LIMIT
-    now = _encode_settings(request, limit)
-    then = _encode_settings(_decode_settings(Node(kept, "", invalid_request)), limit)
+    limits = (_LIMIT,)
+    if kept.get(_NEWER_LIMIT) is not None:
+        limits = (_NEWER_LIMIT,) if kept.get(_LIMIT) is None else _LIMITS
+    now = _encode_settings(request, limits)
+    then = _encode_settings(_decode_settings(Node(kept, "", invalid_request)), limits)
     body: Object = reconcile(kept, _SETTINGS, now=now, then=then)
     body["messages"] = [encoded for message in request.messages for encoded in encode_message(message)]
     join_tools(body, [_encode_tool(spec) for spec in request.tools])
@@ -92,7 +97,7 @@ def encode_request(request: ChatRequest, *, stream: bool) -> Object:
 
 
 def _decode_settings(node: Node) -> ChatRequest:
-    limit = node.get(_NEWER_LIMIT).optional_integer()
+    limits = [limit for name in _LIMITS if (limit := node.get(name).optional_integer()) is not None]
     return ChatRequest(
         model=node.get("model").optional_text(),
         messages=(),
@@ -102,20 +107,20 @@ def _decode_settings(node: Node) -> ChatRequest:
             seed=node.get("seed").optional_integer(),
             stop=_decode_stop(node.get("stop")),
         ),
-        max_tokens=node.get(_LIMIT).optional_integer() if limit is None else limit,
+        max_tokens=min(limits, default=None),
         tool_choice=_decode_policy(node.get("tool_choice")),
         one_call=node.get("parallel_tool_calls").value is False,
     )
 
 
-def _encode_settings(request: ChatRequest, limit: str) -> Object:
+def _encode_settings(request: ChatRequest, limits: tuple[str, ...]) -> Object:
     settings: dict[str, Json] = {
         "model": request.model or None,
         "temperature": request.sampling.temperature,
         "top_p": request.sampling.top_p,
         "seed": request.sampling.seed,
         "stop": list(request.sampling.stop) or None,
-        limit: request.max_tokens,
+        **dict.fromkeys(limits, request.max_tokens),
         "tool_choice": _encode_policy(request.tool_choice),
         "parallel_tool_calls": False if request.one_call else None,
     }
