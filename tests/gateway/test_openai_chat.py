@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from satchel.chat.events import Usage
-from satchel.chat.messages import Opaque
+from satchel.chat.messages import Opaque, ToolUse
 from satchel.errors import UpstreamError
 from satchel.gateway.openai_chat.wire import CompletionBody
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
@@ -288,3 +288,20 @@ async def test_a_call_that_is_no_function_and_a_refusal_reach_the_client() -> No
     deltas = [[chunk["choices"][0]["delta"] for chunk in answer] for answer in streamed]
     assert {"tool_calls": [{"index": 0, **custom}]} in deltas[0]
     assert {"refusal": "No."} in deltas[1]
+
+
+@pytest.mark.parametrize("calls", [(), (call("weather", "{}", "c1"),)])
+async def test_a_call_that_the_limit_cut_off_is_the_same_in_both_forms(calls: tuple[ToolUse, ...]) -> None:
+    cut = Reply(calls=calls, cut=call("weather", '{"town": 1}', "c2"), finish="length")
+    body: dict[str, Any] = {"model": "m", "messages": ASK, "tools": [WEATHER]}
+    async with serving(runtime_over(ScriptedModel([cut, cut]), shelf())) as base:
+        async with aiohttp.ClientSession() as session, session.post(f"{base}/v1/chat/completions", json=body) as answer:
+            whole = (await answer.json())["choices"][0]
+        ends = [chunk["choices"][0] for chunk in chunks(await frames(base, {**body, "stream": True}))]
+    shown: dict[int, str] = {}
+    for delta in (end["delta"] for end in ends):
+        for piece in delta.get("tool_calls", ()):
+            shown[piece["index"]] = shown.get(piece["index"], "") + piece["function"]["arguments"]
+    assert [use["function"]["arguments"] for use in whole["message"]["tool_calls"]] == list(shown.values())
+    assert list(shown.values())[-1] == '{"tow'
+    assert whole["finish_reason"] == ends[-1]["finish_reason"] == "length"

@@ -22,6 +22,7 @@ def _no_extra() -> Extra:
 class Reply:
     """One generation. Text and reasoning stream piece by piece, each call in two fragments.
 
+    ``cut`` is a last call of which the first half of the arguments streams, and that is not in the whole message;
     ``beside`` are parts of the whole message that no piece tells, ``extra`` is what is kept with it.
     ``wait`` is awaited before the first piece; ``error`` is raised after the last one, in place of the end.
     """
@@ -29,6 +30,7 @@ class Reply:
     text: tuple[str, ...] = ()
     reasoning: tuple[str, ...] = ()
     calls: tuple[ToolUse, ...] = ()
+    cut: ToolUse | None = None
     beside: tuple[Opaque, ...] = ()
     extra: Extra = field(default_factory=_no_extra)
     finish: Finish | None = None
@@ -99,6 +101,9 @@ async def _play(reply: Reply) -> AsyncGenerator[ModelEvent, None]:
         half = len(use.arguments) // 2
         for fragment in (use.arguments[:half], use.arguments[half:]):
             yield ModelCall(index=index, call_id=use.call_id, name=use.name, arguments=fragment)
+    if reply.cut is not None:
+        half = reply.cut.arguments[: len(reply.cut.arguments) // 2]
+        yield ModelCall(index=len(reply.calls), call_id=reply.cut.call_id, name=reply.cut.name, arguments=half)
     if reply.error is not None:
         raise reply.error
     parts: list[Part] = []

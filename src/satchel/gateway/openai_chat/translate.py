@@ -84,6 +84,7 @@ class _Answer:
         self._joiner = ProseJoiner()
         self._extension = Extension()
         self._invocations: list[dict[str, object]] = []
+        self._shown: dict[str, tuple[str, list[str]]] = {}
 
     def _head(self, kind: str) -> dict[str, object]:
         return {"id": self._id, "object": kind, "created": self._created, "model": self._model}
@@ -94,6 +95,21 @@ class _Answer:
             self._invocations.append(invocation(event))
         elif isinstance(event, TurnStarted) and event.agent == self._agent:
             self._model = event.model
+        elif isinstance(event, CallDelta) and event.agent == self._agent:
+            self._shown.setdefault(event.call_id, (event.name, []))[1].append(event.arguments)
+
+    def _cut(self, done: TurnDone) -> list[ToolUse]:
+        """Calls that a limit cut off. A stream has shown them, so the whole answer holds them too."""
+        made = {use.call_id for use in done.client_calls}
+        return [
+            ToolUse(call_id=call_id, name=name, arguments="".join(pieces))
+            for call_id, (name, pieces) in self._shown.items()
+            if call_id not in made
+        ]
+
+    def _finish(self, done: TurnDone) -> str:
+        """The reason: calls of which one was cut off are none to act on."""
+        return "length" if done.finish == "tool_calls" and self._cut(done) else done.finish
 
     def _cost(self, done: TurnDone) -> dict[str, object]:
         extension = self._extension.field(done, encode_usage, invocations=self._invocations)
@@ -178,8 +194,8 @@ class ChunkEncoder(_Answer):
         if not self._include_usage:
             # No chunk comes after this one, so a continuation comes with the finish reason.
             ours = self._extension.field(done, encode_usage) if done.continuation else {}
-            return self._chunk({}, done.finish, ours)
-        end = self._chunk({}, done.finish)
+            return self._chunk({}, self._finish(done), ours)
+        end = self._chunk({}, self._finish(done))
         return end + _event({**self._head("chat.completion.chunk"), "choices": [], **self._cost(done)})
 
 
@@ -219,7 +235,7 @@ class CompletionEncoder(_Answer):
     def _completion(self, done: TurnDone) -> dict[str, object]:
         text = "".join(self._text)
         reasoning = "".join(self._reasoning)
-        calls = [*_calls(done.client_calls), *_foreign_calls(done)]
+        calls = [*_calls((*done.client_calls, *self._cut(done))), *_foreign_calls(done)]
         refusal = _refusal(done)
         answer: dict[str, object] = {"role": "assistant", "content": text or (None if calls or refusal else "")}
         if reasoning:
@@ -228,7 +244,7 @@ class CompletionEncoder(_Answer):
             answer["tool_calls"] = calls
         if refusal:
             answer["refusal"] = refusal
-        choice = {"index": 0, "message": answer, "logprobs": None, "finish_reason": done.finish}
+        choice = {"index": 0, "message": answer, "logprobs": None, "finish_reason": self._finish(done)}
         return {**self._head("chat.completion"), "choices": [choice], **self._cost(done)}
 
 
