@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from urllib.parse import quote
 
 import aiohttp
@@ -12,7 +13,7 @@ from satchel.chat.capabilities import ModelInfo
 from satchel.chat.codec import anthropic
 from satchel.chat.codec._common import Object
 from satchel.chat.events import ModelEvent
-from satchel.chat.request import Caller, ChatRequest
+from satchel.chat.request import Caller, ChatRequest, ToolPolicy, ToolSpec
 from satchel.upstream.answers import Reader, read_events
 from satchel.upstream.client import ServerClient, read_models
 
@@ -39,7 +40,7 @@ class AnthropicClient(ServerClient):
 
     def _encode(self, request: ChatRequest, refused: frozenset[str]) -> Object:
         del refused
-        body = anthropic.encode_request(request, stream=True)
+        body = anthropic.encode_request(_declaring_calls(request), stream=True)
         _fit_thinking(body)
         return body
 
@@ -57,6 +58,14 @@ class AnthropicClient(ServerClient):
                 break
             path = f"/v1/models?limit=1000&after_id={quote(last, safe='')}"
         return tuple(found)
+
+
+def _declaring_calls(request: ChatRequest) -> ChatRequest:
+    """The request with what its conversation has called declared: this API refuses calls without any tools."""
+    called = sorted({use.name for said in request.messages for use in said.tool_uses})
+    if request.tool_names or not called:
+        return request
+    return replace(request, tools=tuple(ToolSpec(name=name) for name in called), tool_choice=ToolPolicy(mode="none"))
 
 
 def _fit_thinking(body: Object) -> None:

@@ -88,7 +88,7 @@ def encode_request(request: ChatRequest, *, stream: bool) -> Object:
     if system:
         body["system"] = system
     body["messages"] = messages
-    join_tools(body, [_encode_tool(spec) for spec in request.tools or _used_tools(request)])
+    join_tools(body, [_encode_tool(spec) for spec in request.tools])
     if stream:
         body["stream"] = True
     elif body.get("stream"):
@@ -116,8 +116,6 @@ def _encode_settings(request: ChatRequest) -> Object:
     policy = request.tool_choice
     if policy is None and request.one_call and request.tools:
         policy = ToolPolicy()
-    if not request.tools and _used_tools(request):
-        policy = ToolPolicy(mode="none")
     settings: dict[str, Json] = {
         "model": request.model or None,
         "temperature": request.sampling.temperature,
@@ -165,12 +163,6 @@ def _decode_tool(node: Node) -> ToolSpec | None:
         parameters=parameters,
         extra=extras(FORMAT, rest(raw, *known)),
     )
-
-
-def _used_tools(request: ChatRequest) -> list[ToolSpec]:
-    """Bare declarations of what the conversation has called: this API refuses calls and results without any tools."""
-    names = {use.name for message in request.messages for use in message.tool_uses}
-    return [ToolSpec(name=name) for name in sorted(names)]
 
 
 def _encode_tool(spec: ToolSpec) -> Json:
