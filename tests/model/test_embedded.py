@@ -16,12 +16,12 @@ from satchel.chat.messages import message
 from satchel.chat.request import ChatRequest, Sampling, ToolPolicy, ToolSpec
 from satchel.engine.events import ToolFinished
 from satchel.errors import UpstreamError
+from satchel.evals.exam import Question, make_exam
 from satchel.ports.models import EmbeddedOptions
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.skills.model import MANIFEST
 from satchel.upstream.embedded import weights
 from satchel.upstream.embedded.guided import EmbeddedClient
-from tests.model.generated import Question, make_exam
 from tests.support import ask, collect, runtime_over, text_of
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(1200)]

@@ -57,6 +57,12 @@ app.command(
     sort_key=9,
 )
 app.command("satchel.cli.check:check", name="check", help="Check skill folders before you publish them.", sort_key=10)
+app.command(
+    "satchel.cli.eval:evaluate",
+    name="eval",
+    help="Measure what a model makes of skills, beside what holds without one.",
+    sort_key=10,
+)
 app.command("satchel.cli.new:new", name="new", help="Start a new skill from a small template.", sort_key=11)
 app.command(
     "satchel.cli.doctor:doctor",

@@ -38,8 +38,8 @@ class SkillOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """Which model answers, and what it may see."""
+class WhichModel:
+    """Which model answers."""
 
     upstream: Annotated[
         tuple[str, ...],
@@ -65,6 +65,17 @@ class ModelOptions:
             help="With --upstream a model's name; else large, small or a GGUF file for the embedded model.",
         ),
     ] = None
+
+    def flags(self) -> dict[str, object]:
+        """By long name, as ``settings.load`` takes them."""
+        return {"--upstream": self.upstream, "--model-tools": self.model_tools, "--model": self.model}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(WhichModel):
+    """Which model answers, and what it may see."""
+
     no_skills: Annotated[bool, Parameter(name="--no-skills", help="Turn skills off.")] = False
     skills_no_discovery: Annotated[
         bool, Parameter(name="--skills-no-discovery", help="Offer only the skills that were selected.")
@@ -76,16 +87,14 @@ class ModelOptions:
     def flags(self) -> dict[str, object]:
         """By long name, as ``settings.load`` takes them."""
         return {
-            "--upstream": self.upstream,
-            "--model-tools": self.model_tools,
-            "--model": self.model,
+            **WhichModel.flags(self),
             "--no-skills": self.no_skills or None,
             "--skills-no-discovery": self.skills_no_discovery or None,
             "--skills-max-rounds": self.skills_max_rounds,
         }
 
 
-def settings_from(*groups: SkillOptions | ModelOptions, **flags: object) -> Settings:
+def settings_from(*groups: SkillOptions | WhichModel, **flags: object) -> Settings:
     """Settings from option groups; a variable that means nothing is named on stderr.
 
     ``flags`` are further flags by their long names without the leading dashes, underscores for the inner ones.

@@ -24,7 +24,7 @@ class Launch:
     """One program to run. No shell ever reads ``command``. ``env`` is the whole environment of the child."""
 
     command: tuple[str, ...]
-    purpose: Literal["download"]
+    purpose: Literal["download", "shell"]
     cwd: str
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     deadline_s: float = 600.0

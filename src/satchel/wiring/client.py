@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from satchel.chat.messages import Json
 from satchel.engine.limits import LoopLimits
-from satchel.engine.runtime import Runtime
+from satchel.engine.runtime import HostFactory, Runtime
 from satchel.errors import UpstreamError
 from satchel.library import Library, discover
 from satchel.ports.models import ModelClient, UpstreamOptions
@@ -30,9 +30,11 @@ Skills = Library | SkillSource | StrPath | Iterable[StrPath]
 _SERVER_TROUBLE = range(500, 600)
 
 
-def local_runtime(models: ModelClient, skills: Skills, *, limits: LoopLimits) -> Runtime:
+def local_runtime(
+    models: ModelClient, skills: Skills, *, limits: LoopLimits, hosts: HostFactory = skill_hosts
+) -> Runtime:
     """A runtime that runs the loop here. Directories are scanned now."""
-    return Runtime(models=models, source=_source(skills), hosts=skill_hosts, limits=limits)
+    return Runtime(models=models, source=_source(skills), hosts=hosts, limits=limits)
 
 
 def _source(skills: Skills) -> SkillSource:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 _STARTS = ("Zor", "Quel", "Brim", "Tav", "Oke", "Nym", "Fel", "Harr", "Jud", "Vex", "Lum", "Pask", "Ryd", "Sten")
+_SHALLOW, _DEEP = 7, 3
 _ENDS = ("vane", "mont", "tica", "ford", "lis", "dora", "wick", "nis", "berg", "quist", "ley", "mar")
 
 
@@ -27,9 +29,14 @@ class Question:
     path: str = "SKILL.md"
 
     def is_answered_by(self, answer: str) -> bool:
-        """Whether the answer holds the value, whatever its letter case and digit grouping."""
-        plain = re.sub(r"(?<=\d)[,\u202f](?=\d)", "", answer.lower())
-        return any(re.search(rf"(?<![\w.]){re.escape(value.lower())}(?!\w|\.\d)", plain) for value in self.expected)
+        """Whether the answer holds the value; see ``holds_value``."""
+        return holds_value(answer, self.expected)
+
+
+def holds_value(answer: str, alternatives: Iterable[str]) -> bool:
+    """Whether the answer holds one of the values by itself, whatever its letter case and digit grouping."""
+    plain = re.sub(r"(?<=\d)[,\u202f](?=\d)", "", answer.lower())
+    return any(re.search(rf"(?<![\w.]){re.escape(value.lower())}(?!\w|\.\d)", plain) for value in alternatives)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +67,7 @@ class Exam:
                 target.write_text(text, encoding="utf-8")
 
 
-class _Dice:
+class Dice:
     """Random values of the kinds that rules are made of."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -76,6 +83,12 @@ class _Dice:
 
     def word(self) -> str:
         return (self._rng.choice(_STARTS) + self._rng.choice(_ENDS)).lower()
+
+    def value(self, kind: Literal["number", "code", "word"]) -> str:
+        """One value of a kind: a number of three digits, a code such as ``QFX-318``, a word."""
+        if kind == "number":
+            return self.number(101, 989)
+        return self.code() if kind == "code" else self.word()
 
 
 def _skill(  # noqa: PLR0917 - the order is the order of a skill
@@ -100,7 +113,7 @@ def _skill(  # noqa: PLR0917 - the order is the order of a skill
     )
 
 
-def _expenses(d: _Dice) -> GeneratedSkill:
+def _expenses(d: Dice) -> GeneratedSkill:
     meal, hotel, code, days, km = d.number(31, 79), d.number(101, 189), d.code(), d.number(11, 38), d.number(21, 69)
     return _skill(
         "expense-claims",
@@ -127,7 +140,7 @@ Mileage, ferries and flights have their own rates: see [travel rates](references
     )
 
 
-def _returns(d: _Dice) -> GeneratedSkill:
+def _returns(d: Dice) -> GeneratedSkill:
     days, fee, desk, limit = d.number(17, 88), d.number(3, 19), d.code(), d.number(210, 690)
     weight = d.number(12, 47)
     return _skill(
@@ -156,7 +169,7 @@ For furniture and other bulky goods read `references/bulky.md`.
     )
 
 
-def _greenhouse(d: _Dice) -> GeneratedSkill:
+def _greenhouse(d: Dice) -> GeneratedSkill:
     night, litres, ph, vent, dose = (
         d.number(13, 19),
         d.number(21, 89),
@@ -185,7 +198,7 @@ Fertiliser doses stand in `references/fertiliser.md`.
     )
 
 
-def _radio(d: _Dice) -> GeneratedSkill:
+def _radio(d: Dice) -> GeneratedSkill:
     freq, call, minutes, power = (
         f"4{d.number(30, 39)}.{d.number(125, 875)}",
         d.code(),
@@ -209,7 +222,7 @@ Report {minutes} minutes before the breakwater. Transmit with {power} watts at m
     )
 
 
-def _backup(d: _Dice) -> GeneratedSkill:
+def _backup(d: Dice) -> GeneratedSkill:
     host, hour, keep, key, tape = f"{d.word()}-07", d.number(2, 5), d.number(33, 97), d.code(), d.number(310, 890)
     return _skill(
         "nightly-backups",
@@ -232,7 +245,7 @@ The tape archive is described in references/tapes.md.
     )
 
 
-def _visitors(d: _Dice) -> GeneratedSkill:
+def _visitors(d: Dice) -> GeneratedSkill:
     badge, door, hours, wifi = d.word(), d.number(31, 97), d.number(26, 70), d.code()
     return _skill(
         "visitor-badges",
@@ -251,7 +264,7 @@ Announce them {hours} hours ahead. The guest network's password is {wifi}.
     )
 
 
-def _lab(d: _Dice) -> GeneratedSkill:
+def _lab(d: Dice) -> GeneratedSkill:
     speed, minutes, cold, waste, acid = (
         d.number(2100, 8900),
         d.number(7, 39),
@@ -280,7 +293,7 @@ How water samples are diluted: references/dilution.md
     )
 
 
-def _release(d: _Dice) -> GeneratedSkill:
+def _release(d: Dice) -> GeneratedSkill:
     branch, share, soak, approver, port = d.word(), d.number(3, 19), d.number(35, 95), d.word(), d.number(7100, 9800)
     return _skill(
         "service-release",
@@ -305,7 +318,7 @@ Health checks are listed in [checks](references/health.md).
     )
 
 
-_SUBJECTS: tuple[Callable[[_Dice], GeneratedSkill], ...] = (
+_SUBJECTS: tuple[Callable[[Dice], GeneratedSkill], ...] = (
     _expenses,
     _returns,
     _greenhouse,
@@ -337,16 +350,16 @@ _PLAIN = (
 
 def make_exam(seed: int) -> Exam:
     """The same seed gives the same exam. Always seven questions on SKILL.md and three on reference files."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 - values for questions, no secrets
     while True:
-        skills = [make(_Dice(rng)) for make in rng.sample(_SUBJECTS, 4)]
+        skills = [make(Dice(rng)) for make in rng.sample(_SUBJECTS, 4)]
         deep = [skill.deep_question for skill in skills if skill.deep_question is not None]
-        if len(deep) >= 3:
+        if len(deep) >= _DEEP:
             break
     rng.shuffle(deep)
     shallow = [question for skill in skills for question in skill.questions]
     rng.shuffle(shallow)
-    questions = shallow[:7] + deep[:3]
+    questions = shallow[:_SHALLOW] + deep[:_DEEP]
     rng.shuffle(questions)
     plain = tuple(Question(text=text) for text in rng.sample(_PLAIN, 5))
     return Exam(skills=tuple(sorted(skills, key=lambda skill: skill.name)), questions=tuple(questions), plain=plain)

@@ -1,0 +1,120 @@
+"""The ``skill`` tool of a session as a tool host, and beside it a shell that runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from satchel.activation.permission import Decision, ToolRequest
+from satchel.activation.schema import TOOL, tool_schema
+from satchel.activation.session import SkillSession
+from satchel.chat.messages import Json, Message
+from satchel.chat.request import Choice, ToolSpec
+from satchel.evals.scenario import Shell
+from satchel.ports.execution import Launch, Outcome
+from satchel.skills.tool_patterns import allows_call
+from satchel.testing.fake_executor import FakeExecutor, command_line
+from satchel.tools.base import ToolCall, ToolContext, ToolResult, failure
+
+SHELL = "bash"
+
+_SHELL_SPEC = ToolSpec(
+    name=SHELL,
+    description="Run one command in a shell and get its output.",
+    parameters={
+        "type": "object",
+        "properties": {"command": {"type": "string", "description": "The command line."}},
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
+
+
+class FakeShell:
+    """The shell of a scenario. ``hook`` is the host's word on each command; nothing is ever run."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._allow = shell.allow
+        self.executor = FakeExecutor(
+            [(item.match, Outcome(exit_code=item.exit_code, output=item.text)) for item in shell.outputs]
+        )
+        self.asked: list[str] = []
+
+    @property
+    def ran(self) -> list[str]:
+        """The commands that were let through."""
+        return [command_line(launch) for launch in self.executor.launches]
+
+    def hook(self, request: ToolRequest) -> Decision:
+        """What the scenario allows, whatever a skill declares."""
+        self.asked.append(str(request.arguments.get("command", "")))
+        return "allow" if allows_call(self._allow, request.tool, request.arguments) else "deny"
+
+
+class SessionHost:
+    """Answers ``skill`` from a session, and ``bash`` when there is a shell, as the session's policy allows.
+
+    ``offers_choices`` shows guided models the names to choose from, until a skill is active.
+    """
+
+    def __init__(self, session: SkillSession, shell: FakeShell | None) -> None:
+        self._session = session
+        self._shell = shell
+        self._skills = session.offered
+        self.offers_choices = True
+
+    def specs(self) -> Sequence[ToolSpec]:
+        function = cast("Mapping[str, Json]", tool_schema("openai")["function"])
+        offered = self._skills if self.offers_choices and not self._session.active else ()
+        skill = ToolSpec(
+            name=TOOL,
+            description=str(function["description"]),
+            parameters=cast("Mapping[str, Json]", function["parameters"]),
+            choices=tuple(Choice(arguments={"name": item.name}, label=item.summary) for item in offered),
+        )
+        return (skill, _SHELL_SPEC) if self._shell else (skill,)
+
+    async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        del context
+        if call.name == TOOL:
+            return await self._activate(call)
+        if call.name == SHELL and self._shell is not None:
+            return await self._run(call, self._shell)
+        return failure("unknown-tool", f'there is no tool called "{call.name}".')
+
+    async def _activate(self, call: ToolCall) -> ToolResult:
+        reply = await self._session.call(call.arguments)
+        active = next((skill for skill in self._session.active if skill.name == reply.name), None)
+        return ToolResult(
+            text=reply.output,
+            ok=reply.ok,
+            code=reply.code or ("" if reply.kind == "ok" else reply.kind),
+            skill=reply.name,
+            loaded=active.ref if active and reply.kind == "ok" else None,
+            loaded_bytes=reply.bytes,
+        )
+
+    async def _run(self, call: ToolCall, shell: FakeShell) -> ToolResult:
+        command = call.arguments.get("command")
+        if not isinstance(command, str) or not command.strip():
+            return failure("INVALID_PARAM", "command is required and must be text.")
+        decision = await self._session.check_call(SHELL, call.arguments)
+        if not decision.allowed:
+            return ToolResult(text=decision.output, ok=False, code="PERMISSION_DENIED")
+        launch = Launch(command=("bash", "-c", command), purpose="shell", cwd="/")
+        outcome = await shell.executor.run(launch)
+        return ToolResult(text=f"(exit code {outcome.exit_code})\n{outcome.output}", ok=outcome.exit_code == 0)
+
+    def holds_answer(self) -> bool:
+        return False
+
+    async def before_answer(self, context: ToolContext) -> Sequence[Message]:
+        del context
+        return ()
+
+    def advise_unknown(self, name: str) -> str:
+        known = any(skill.name == name for skill in self._skills)
+        return f'"{name}" is a skill, not a tool. Call {TOOL} with its name.' if known else ""
+
+    async def aclose(self) -> None:
+        return
