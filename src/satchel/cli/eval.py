@@ -42,6 +42,9 @@ def evaluate(
     repeat: Annotated[
         int, Parameter(name="--repeat", validator=Number(gte=1, lte=100), help="Ask the model so often per case (1).")
     ] = 1,
+    limit: Annotated[
+        int | None, Parameter(name="--limit", validator=Number(gte=1), help="At most so many cases a scenario (all).")
+    ] = None,
     seed: Annotated[int, Parameter(name="--seed", help="What the values in skills are drawn from (7).")] = 7,
     temperature: Annotated[
         float | None, Parameter(name="--temperature", help="The sampling temperature; the server's own without it.")
@@ -70,7 +73,7 @@ def evaluate(
     """
     planned, thresholds, arms = plan(targets, scenario), read_least(least), _arms(arm)
     settings = settings_from(model)
-    wanted = _Wanted(seed=seed, repeat=repeat, arms=arms, temperature=temperature, judge=judge)
+    wanted = _Wanted(seed=seed, repeat=repeat, limit=limit, arms=arms, temperature=temperature, judge=judge)
     # Skills of a scenario are copies in a temporary place, which nobody should be told to approve.
     logging.getLogger("satchel.activation").setLevel(logging.ERROR)
     report = asyncio.run(_run(planned, wanted, None if contract else settings))
@@ -87,6 +90,7 @@ class _Wanted:
 
     seed: int
     repeat: int
+    limit: int | None
     arms: tuple[Arm, ...]
     temperature: float | None
     judge: str
@@ -104,7 +108,14 @@ async def _run(planned: Plan, wanted: _Wanted, settings: Settings | None) -> Rep
     """``settings`` None asks no model."""
 
     def run_of(asked: Asked | None) -> Run:
-        return Run(asked=asked, seed=wanted.seed, repeat=wanted.repeat, arms=wanted.arms, tell=_tell)
+        return Run(
+            asked=asked,
+            seed=wanted.seed,
+            repeat=wanted.repeat,
+            limit=wanted.limit,
+            arms=wanted.arms,
+            tell=_tell,
+        )
 
     if settings is None:
         return Report(model="", seed=wanted.seed, rows=await execute(planned, run_of(None)))

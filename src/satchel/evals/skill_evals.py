@@ -126,8 +126,8 @@ async def run_skill_evals(given: SkillEvals, run: Run, judge: Asked | None) -> t
     asked = run.asked
     if asked is None:
         return ()
-    folder = given.skill.resolve()
-    with staged(folder.parent, (folder.name,)) as root:
+    folder = given.skill
+    async with staged(folder.parent, (folder.name,)) as root:
         library = await asyncio.to_thread(discover, [root])
         if not library.skills:
             raise SetupError("setting-invalid", f"{folder} does not load.", hint=f"satchel check {folder}")

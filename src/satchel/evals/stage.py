@@ -5,11 +5,12 @@ What a skill folder holds to test the skill (``evals/``) is left out: a model co
 
 from __future__ import annotations
 
+import asyncio
 import random
 import shutil
 import tempfile
-from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from satchel.errors import SetupError
@@ -19,27 +20,45 @@ from satchel.evals.scenario import Scenario, place
 EVALS = "evals"
 
 
-@contextmanager
-def staged(
+@asynccontextmanager
+async def staged(
     folder: Path, names: Collection[str] = (), values: Mapping[str, str] | None = None
-) -> Generator[Path, None, None]:
+) -> AsyncGenerator[Path, None]:
     """A temporary directory with the skill folders ``names`` of ``folder`` (all without any).
 
     Raises:
-        SetupError: "root-missing" when a folder is not there.
+        SetupError: "root-missing" when a folder is not there or cannot be copied.
     """
-    chosen = [folder / name for name in names] if names else _skills_in(folder)
-    for source in chosen:
-        if not (source / "SKILL.md").is_file():
-            raise SetupError("root-missing", f"There is no skill in {source}.", data={"path": str(source)})
-    with tempfile.TemporaryDirectory(prefix="satchel-") as made:
-        root = Path(made).resolve()
-        for source in chosen:
-            shutil.copytree(source, root / source.name, ignore=_without_evals(source), symlinks=True)
-            for path in (root / source.name).rglob("*"):
-                if values and path.is_file() and not path.is_symlink():
-                    _fill(path, values)
+
+    def fill(root: Path) -> None:
+        for source in [folder / name for name in names] if names else _skills_in(folder):
+            _copy(source, root / source.name)
+        if values:
+            for path in root.rglob("*"):
+                _fill(path, values)
+
+    async with temporary(fill) as root:
         yield root
+
+
+@asynccontextmanager
+async def temporary(fill: Callable[[Path], None]) -> AsyncGenerator[Path, None]:
+    """A temporary directory with what ``fill`` puts into it."""
+
+    def make() -> Path:
+        root = Path(tempfile.mkdtemp(prefix="satchel-")).resolve()
+        try:
+            fill(root)
+        except BaseException:
+            shutil.rmtree(root)
+            raise
+        return root
+
+    root = await asyncio.to_thread(make)
+    try:
+        yield root
+    finally:
+        await asyncio.to_thread(shutil.rmtree, root)
 
 
 def draw(scenario: Scenario, seed: int) -> dict[str, str]:
@@ -54,14 +73,21 @@ def _skills_in(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob("*/SKILL.md"))
 
 
-def _without_evals(skill: Path):  # noqa: ANN202 - as shutil takes it
-    def ignored(directory: str, names: list[str]) -> list[str]:
-        return [name for name in names if name == EVALS] if Path(directory) == skill else []
+def _copy(source: Path, target: Path) -> None:
+    def without_evals(directory: str, names: list[str]) -> list[str]:
+        return [name for name in names if name == EVALS] if Path(directory) == source else []
 
-    return ignored
+    if not (source / "SKILL.md").is_file():
+        raise SetupError("root-missing", f"There is no skill in {source}.", data={"path": str(source)})
+    try:
+        shutil.copytree(source, target, ignore=without_evals, symlinks=True)
+    except OSError as error:
+        raise SetupError("root-missing", f"The skill {source} cannot be copied: {error}.") from error
 
 
 def _fill(path: Path, values: Mapping[str, str]) -> None:
+    if path.is_symlink() or not path.is_file():
+        return
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -40,11 +40,15 @@ _NO_TOOLS = "the model is given no tools"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What is run. ``asked`` None is the contract alone. ``tell`` hears each result as it comes."""
+    """What is run. ``asked`` None is the contract alone. ``tell`` hears each result as it comes.
+
+    ``limit`` is how many cases of a scenario, or of a row of questions, are run; None is all.
+    """
 
     asked: Asked | None
     seed: int
     repeat: int = 1
+    limit: int | None = None
     arms: Collection[Arm] = ARMS
     tell: Told
 
@@ -62,16 +66,16 @@ class Exercise:
 async def run_scenario(scenario: Scenario, folder: Path, run: Run) -> tuple[Row, ...]:
     """The rows of one scenario whose skills lie in ``folder``. Raises ``SatchelError`` when nothing can be run."""
     values = draw(scenario, run.seed)
-    with staged(folder, scenario.skills, values) as root:
+    async with staged(folder, scenario.skills, values) as root:
         if scenario.surface == "catalogue":
             return await run_arms(_exercise(scenario), root, run)
-        places = values | {f"dir:{path.name}": str(path) for path in root.iterdir()}
+        places = values | {f"dir:{name}": str(root / name) for name in scenario.skills}
         return (await _session_row(scenario, places, root, run),)
 
 
 async def _session_row(scenario: Scenario, values: dict[str, str], root: Path, run: Run) -> Row:
     results: list[CaseResult] = []
-    for case in scenario.cases:
+    for case in scenario.cases[: run.limit]:
         one = scenario.of(case, values)
         double = player(one.contract)
         result = await timed(_graded(one, case, Asked(models=double), root, "contract"))
@@ -82,7 +86,7 @@ async def _session_row(scenario: Scenario, values: dict[str, str], root: Path, r
         results.append(_said(result, run))
     if run.asked is not None:
         unable = await _unable(scenario, run.asked)
-        for case in scenario.cases:
+        for case in scenario.cases[: run.limit]:
             for attempt in range(1, run.repeat + 1):
                 if unable:
                     result = _result(scenario, case, "model", "cannot", (unable,))
@@ -141,8 +145,8 @@ def _question(case: Case) -> Question:
 async def run_arms(exercise: Exercise, root: Path, run: Run) -> tuple[Row, ...]:
     """A row for each arm over the skills in ``root``, and one for each arm of the questions that need none."""
     library = await asyncio.to_thread(discover, [root])
-    needing = [item for item in exercise.questions if item[1].skill]
-    plain = [item for item in exercise.questions if not item[1].skill]
+    needing = [item for item in exercise.questions if item[1].skill][: run.limit]
+    plain = [item for item in exercise.questions if not item[1].skill][: run.limit]
     rows: list[Row] = []
     chosen: list[Arm] = [arm for arm in ARMS if arm in run.arms]
     for arm in chosen:

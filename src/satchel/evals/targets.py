@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from satchel.evals.exam import make_exam
 from satchel.evals.report import Row
 from satchel.evals.scenario import BUILTIN, Scenario, read_scenario, scenario_files
 from satchel.evals.skill_evals import SkillEvals, read_skill_evals, run_skill_evals
-from satchel.evals.stage import EVALS
+from satchel.evals.stage import EVALS, temporary
 from satchel.evals.suite import Exercise, Run, run_arms, run_scenario
 
 BUILTIN_NAME = "builtin"
@@ -45,7 +44,7 @@ def plan(targets: Sequence[str], only: Collection[str] = ()) -> Plan:
         elif target == BUILTIN_NAME:
             scenarios += _read(scenario_files(BUILTIN))
         elif (path / "SKILL.md").is_file():
-            skills.append(read_skill_evals(path))
+            skills.append(read_skill_evals(path.resolve()))
         elif path.is_dir():
             scenarios += _read(scenario_files(path))
         elif path.is_file() and path.resolve().parent.name == EVALS and _skill_of(path) is not None:
@@ -95,6 +94,5 @@ async def _exam(run: Run) -> tuple[Row, ...]:
     made = make_exam(run.seed)
     questions = [(f"question {number}", item) for number, item in enumerate((*made.questions, *made.plain), 1)]
     exercise = Exercise(id=EXAM, title=f"Made from the seed {run.seed}", questions=questions)
-    with tempfile.TemporaryDirectory(prefix="satchel-") as root:
-        made.write(Path(root))
-        return await run_arms(exercise, Path(root), run)
+    async with temporary(made.write) as root:
+        return await run_arms(exercise, root, run)
