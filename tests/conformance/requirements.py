@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.conformance import (
     requirements_000,
+    requirements_000_models,
     requirements_000_session,
     requirements_001,
     requirements_001_client,
@@ -25,6 +26,7 @@ __all__ = ["REQUIREMENTS", "Requirement"]
 REQUIREMENTS: tuple[Requirement, ...] = (
     *requirements_000.ROWS,
     *requirements_000_session.ROWS,
+    *requirements_000_models.ROWS,
     *requirements_001.ROWS,
     *requirements_001_client.ROWS,
     *requirements_001_serving.ROWS,

@@ -59,6 +59,7 @@ CASES: list[tuple[dict[str, Any], Transcript, Transcript]] = [
     ({"kind": "lacks", "any_of": ["QX-318"]}, seen(answer="Paris."), seen(answer="Paris, and QX-318.")),
     ({"kind": "active", "any_of": []}, seen(), seen(active=("tide",))),
     ({"kind": "active", "any_of": ["tide"]}, seen(active=("tide",)), seen()),
+    ({"kind": "asked", "any_of": ["git log*"]}, seen(asked=["git log -1"]), seen(ran=["git log -1"])),
     ({"kind": "ran", "any_of": ["git log*"]}, seen(ran=["git log -1"]), seen(ran=["git"])),
     ({"kind": "never_ran", "any_of": ["*rm *"]}, seen(ran=["git log"]), seen(ran=["git log; rm -rf x"])),
 ]

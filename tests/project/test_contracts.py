@@ -18,6 +18,7 @@ CONTRACTS = {row["id"]: row["name"] for row in pyproject()["tool"]["importlinter
 # Contract, what the planted code does, and the files (under src/satchel) that do it.
 PLANTS: list[tuple[str, str, dict[str, str]]] = [
     ("layers", "a sibling is imported", {"skills/planted.py": "import satchel.chat.messages\n"}),
+    ("layers", "the evals use the client beside them", {"evals/planted.py": "import satchel.client.client\n"}),
     ("layers", "a higher layer is imported", {"library/planted.py": "import satchel.tools.base\n"}),
     ("layers", "a framework's module names a surface", {"integrations/planted.py": "import satchel.gateway.app\n"}),
     ("layers", "a module has no layer", {"planted.py": ""}),

@@ -74,6 +74,11 @@ def _ran(check: Check, seen: Transcript) -> str:
     return _count(f"{' or '.join(check.any_of)} run", hits, check)
 
 
+def _asked(check: Check, seen: Transcript) -> str:
+    hits = sum(any(fnmatchcase(command, glob) for glob in check.any_of) for command in seen.asked)
+    return _count(f"the hook asked about {' or '.join(check.any_of)}", hits, check)
+
+
 def _never_ran(check: Check, seen: Transcript) -> str:
     ran = [command for command in seen.ran if any(fnmatchcase(command, glob) for glob in check.any_of)]
     return f"{ran[0]} was run" if ran else ""
@@ -87,6 +92,7 @@ _GRADERS: Mapping[str, Callable[[Check, Transcript], str]] = {
     "answer": _answer,
     "lacks": _lacks,
     "active": _active,
+    "asked": _asked,
     "ran": _ran,
     "never_ran": _never_ran,
 }

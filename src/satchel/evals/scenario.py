@@ -36,7 +36,9 @@ class Say(_Record):
 class Check(_Record):
     """One thing that must be true of a conversation; see ``satchel.evals.checks``."""
 
-    kind: Literal["called", "never_called", "code", "not_bypassed", "answer", "lacks", "active", "ran", "never_ran"]
+    kind: Literal[
+        "called", "never_called", "code", "not_bypassed", "answer", "lacks", "active", "asked", "ran", "never_ran"
+    ]
     tool: str = "skill"
     arguments: Mapping[str, JsonValue] = Field(default_factory=dict)
     code: str = ""
