@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from satchel.chat.request import ChatRequest
 from satchel.errors import SetupError
 from satchel.evals.converse import Asked
 from satchel.evals.report import Row
-from satchel.evals.skill_evals import read_skill_evals, run_skill_evals
+from satchel.evals.skill_evals import MAX_EVALS_BYTES, read_skill_evals, run_skill_evals
 from satchel.testing.scripted_model import Reply, ScriptedModel
 from tests.evals.runs import Answers, calls, run_of, says
 from tests.support import write_skill
@@ -129,3 +131,26 @@ async def test_a_skill_that_does_not_load_is_said(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         await rows_of(folder, [])
     assert "does not load" in caught.value.message
+
+
+def lead_outside(folder: Path) -> None:
+    target = folder.parent / "far.json"
+    target.write_text(json.dumps([{"query": "x", "should_trigger": True}]), encoding="utf-8")
+    (folder / "evals" / "far.json").symlink_to(target)
+
+
+def pipe(folder: Path) -> None:
+    os.mkfifo(folder / "evals" / "pipe.json")
+
+
+def huge(folder: Path) -> None:
+    (folder / "evals" / "huge.json").write_text("[" + " " * MAX_EVALS_BYTES + "]", encoding="utf-8")
+
+
+@pytest.mark.parametrize("hostile", [lead_outside, pipe, huge])
+def test_evals_that_lead_elsewhere_or_never_end_are_refused(tmp_path: Path, hostile: Callable[[Path], None]) -> None:
+    folder = skill(tmp_path, [EVAL])
+    hostile(folder)
+    with pytest.raises(SetupError) as caught:
+        read_skill_evals(folder)
+    assert "Cannot read" in caught.value.message

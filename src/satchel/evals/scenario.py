@@ -169,10 +169,19 @@ def read_scenario(path: Path) -> Scenario:
 def read_json(path: Path) -> Any:
     """The JSON of a file. Raises ``SetupError`` "setting-invalid"."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise SetupError("setting-invalid", f"Cannot read {path}: {error.strerror or error}.") from error
-    except ValueError as error:
+    except UnicodeDecodeError as error:
+        raise SetupError("setting-invalid", f"{path} is not UTF-8 text (byte {error.start}).") from error
+    return parse_json(text, path)
+
+
+def parse_json(text: str, path: Path) -> Any:
+    """The JSON that ``path`` holds. Raises ``SetupError`` "setting-invalid"."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise SetupError("setting-invalid", f"{path} is not JSON: {error}.") from error
 
 

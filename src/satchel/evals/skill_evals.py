@@ -22,7 +22,7 @@ from satchel.chat.messages import message
 from satchel.errors import PathError, SatchelError, SetupError
 from satchel.evals.converse import Arm, Asked, ask_in_arm
 from satchel.evals.report import CaseResult, Row, Verdict
-from satchel.evals.scenario import read_json
+from satchel.evals.scenario import parse_json
 from satchel.evals.stage import EVALS, staged
 from satchel.evals.suite import Run, cause, timed
 from satchel.library import Library, discover
@@ -32,6 +32,7 @@ TRIGGER_RATE = 0.5
 """From this part of its runs on, a query counts as one that triggers."""
 
 MAX_FILE_BYTES = 64 * 1024
+MAX_EVALS_BYTES = 1024 * 1024
 _ARMS: Mapping[str, Arm] = {"without_skill": "control", "with_skill": "selected"}
 
 
@@ -92,7 +93,7 @@ def read_skill_evals(skill: Path, files: Sequence[Path] = ()) -> SkillEvals:
     """
     found = SkillEvals(skill=skill)
     for path in files or sorted((skill / EVALS).glob("*.json")):
-        raw = read_json(path)
+        raw = parse_json(_evals_text(skill, path), path)
         items = cast("dict[str, object]", raw).get("evals") if isinstance(raw, dict) else raw
         listed = cast("list[object]", items) if isinstance(items, list) else []
         is_trigger = any(isinstance(item, dict) and "should_trigger" in item for item in listed)
@@ -116,6 +117,14 @@ def read_skill_evals(skill: Path, files: Sequence[Path] = ()) -> SkillEvals:
             hint="Put evals.json or a list of queries into its evals folder.",
         )
     return found
+
+
+def _evals_text(skill: Path, path: Path) -> str:
+    """A skill folder may be anybody's: what it leads to elsewhere is not asked about."""
+    try:
+        return _read(skill, f"{EVALS}/{path.name}", MAX_EVALS_BYTES)
+    except (PathError, OSError, UnicodeDecodeError) as error:
+        raise SetupError("setting-invalid", f"Cannot read {path}: {error}") from error
 
 
 async def run_skill_evals(given: SkillEvals, run: Run, judge: Asked | None) -> tuple[Row, ...]:
@@ -187,10 +196,15 @@ def _assertions(item: Eval) -> tuple[Assertion, ...]:
 
 def _attached(folder: Path, path: str) -> str:
     """A file of the skill folder as a part of the prompt."""
-    descriptor = open_inside(str(folder.resolve()), path)
-    with os.fdopen(descriptor, "rb") as file:
-        text = file.read(MAX_FILE_BYTES).decode("utf-8")
-    return f"File {path}:\n{text}"
+    return f"File {path}:\n{_read(folder, path, MAX_FILE_BYTES)}"
+
+
+def _read(folder: Path, path: str, max_bytes: int) -> str:
+    with os.fdopen(open_inside(str(folder.resolve()), path), "rb") as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise PathError("path-refused", f"{path} is larger than {max_bytes} bytes.")
+    return data.decode("utf-8")
 
 
 async def _holds(one: Assertion, answer: str, judge: Asked | None) -> bool | None:
