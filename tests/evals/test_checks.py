@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from satchel.evals.checks import failed
+from satchel.evals.checks import RECITAL, failed
 from satchel.evals.scenario import Check
 from satchel.evals.transcript import Call, Transcript
 
@@ -79,3 +79,13 @@ def test_an_answer_is_the_last_one_and_a_leak_is_one_in_any() -> None:
     talk = Transcript(answers=["It is 41.", "I do not know."])
     assert failed((Check(kind="answer", any_of=("41",)),), talk)
     assert failed((Check(kind="lacks", any_of=("41",)),), talk)
+
+
+def test_reciting_the_whole_result_is_no_answer_and_quoting_a_line_of_it_is_one() -> None:
+    told = '<skill name="tide">\n<frontmatter>\n' + "Rules and rules. " * 20 + "\nThe fare is 41.\n</skill>"
+    call = Call(name="skill", arguments={"name": "tide"}, output=told)
+    rule = Check(kind="answer", any_of=("41",))
+    assert failed((rule,), seen(call, answer=f"Result of skill:\n{told}")) == (RECITAL,)
+    assert failed((rule,), seen(call, answer="It says: The fare is 41.")) == ()
+    short = Call(name="bash", output="(exit code 0)\n41")
+    assert failed((rule,), seen(short, answer="(exit code 0)\n41")) == ()

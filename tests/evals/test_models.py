@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from satchel.chat.messages import ToolOutput
+from satchel.chat.request import ChatRequest
 from satchel.errors import UpstreamError
+from satchel.evals.checks import RECITAL
 from satchel.evals.exam import Question
 from satchel.evals.report import Report, read_least, table
 from satchel.evals.scenario import BUILTIN
@@ -125,6 +128,16 @@ async def test_the_control_must_not_know_and_the_others_must_have_read(root: Pat
         assert await arm(root, name, FARE, [READ, right]) == ("pass", ())
         assert await arm(root, name, FARE, [right]) == ("fail", ("ferry was not read",))
         assert (await arm(root, name, FARE, [READ, says("Free.")]))[0] == "fail"
+
+
+async def test_an_arm_is_not_passed_by_reciting_the_skill(tmp_path: Path) -> None:
+    body = "The fare is QX-318.\n" + "Keep to the left. " * 20
+    write_skill(tmp_path, "ferry", description="Fares. Use for fares.", body=body)
+
+    def recite(request: ChatRequest) -> Reply:
+        return says("\n".join(part.text for part in request.messages[-1].parts if isinstance(part, ToolOutput)))
+
+    assert await arm(tmp_path, "discovery", FARE, [READ, recite]) == ("fail", (RECITAL,))
 
 
 @pytest.mark.parametrize("name", ["control", "selected", "discovery"])

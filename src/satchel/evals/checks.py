@@ -12,6 +12,9 @@ from satchel.evals.exam import holds_value
 from satchel.evals.scenario import Check
 from satchel.evals.transcript import Call, Transcript
 
+RECITAL = "the answer recites what a tool told"
+_LONG_CHARS = 200
+
 
 def failed(checks: Sequence[Check], seen: Transcript) -> tuple[str, ...]:
     """A sentence for each check that does not hold."""
@@ -55,7 +58,15 @@ def _name(call: Call) -> str:
 
 def _answer(check: Check, seen: Transcript) -> str:
     last = seen.answers[-1] if seen.answers else ""
+    if is_recital(last, seen):
+        return RECITAL
     return "" if holds_value(last, check.any_of) else f"the answer lacks {' or '.join(check.any_of)}"
+
+
+def is_recital(answer: str, seen: Transcript) -> bool:
+    """Whether the answer hands on what a tool told as it stands, long text and all, in place of an answer."""
+    heads = ("\n".join(call.output.splitlines()[:2]) for call in seen.calls if len(call.output) >= _LONG_CHARS)
+    return any(head in answer for head in heads)
 
 
 def _lacks(check: Check, seen: Transcript) -> str:

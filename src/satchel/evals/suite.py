@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from satchel.errors import SatchelError
-from satchel.evals.checks import failed
+from satchel.evals.checks import RECITAL, failed, is_recital
 from satchel.evals.converse import ARMS, Arm, Asked, ask_in_arm, converse
 from satchel.evals.double import player, reader
 from satchel.evals.exam import Question, holds_value
@@ -219,6 +219,8 @@ def _wrong_in_arm(question: Question, arm: Arm, seen: Transcript, leaks: Collect
     if arm == "control":
         return ["answered without the skill"] if is_answered else []
     wrong = [] if question.skill in seen.loaded else [f"{question.skill} was not read"]
+    if is_recital(seen.text, seen):
+        return [*wrong, RECITAL]
     return wrong + ([] if is_answered else [f"the answer lacks {' or '.join(question.expected)}"])
 
 
