@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import replace
 
 from satchel.activation.permission import Decision, ToolRequest
-from satchel.activation.schema import TOOL, tool_schema
+from satchel.activation.schema import TOOL
 from satchel.activation.session import SkillSession
-from satchel.chat.messages import Json, Message
-from satchel.chat.request import Choice, ToolSpec
+from satchel.chat.messages import Message
+from satchel.chat.request import ToolSpec
 from satchel.evals.scenario import Shell
 from satchel.ports.execution import Launch, Outcome
 from satchel.skills.tool_patterns import allows_call
 from satchel.testing.fake_executor import FakeExecutor, command_line
 from satchel.tools.base import ToolCall, ToolContext, ToolResult, failure
+from satchel.tools.skill import SkillActivate
 
 SHELL = "bash"
 
@@ -60,39 +61,24 @@ class SessionHost:
     def __init__(self, session: SkillSession, shell: FakeShell | None) -> None:
         self._session = session
         self._shell = shell
-        self._skills = session.offered
+        self._skill = SkillActivate(session)
+        self._names = frozenset(skill.name for skill in session.offered)
         self.offers_choices = True
 
     def specs(self) -> Sequence[ToolSpec]:
-        function = cast("Mapping[str, Json]", tool_schema("openai")["function"])
-        offered = self._skills if self.offers_choices and not self._session.active else ()
-        skill = ToolSpec(
-            name=TOOL,
-            description=str(function["description"]),
-            parameters=cast("Mapping[str, Json]", function["parameters"]),
-            choices=tuple(Choice(arguments={"name": item.name}, label=item.summary) for item in offered),
-        )
-        return (skill, _SHELL_SPEC) if self._shell else (skill,)
+        spec = self._skill.spec
+        if self._session.active or not self.offers_choices:
+            spec = replace(spec, choices=())
+        return (spec, _SHELL_SPEC) if self._shell else (spec,)
 
     async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        del context
         if call.name == TOOL:
-            return await self._activate(call)
+            result = await self._skill.run(call, context)
+            # Went well and brought nothing: that is what graders ask about.
+            return result if result.loaded or not result.ok else replace(result, code="already_loaded")
         if call.name == SHELL and self._shell is not None:
             return await self._run(call, self._shell)
         return failure("unknown-tool", f'there is no tool called "{call.name}".')
-
-    async def _activate(self, call: ToolCall) -> ToolResult:
-        reply = await self._session.call(call.arguments)
-        active = next((skill for skill in self._session.active if skill.name == reply.name), None)
-        return ToolResult(
-            text=reply.output,
-            ok=reply.ok,
-            code=reply.code or ("" if reply.kind == "ok" else reply.kind),
-            skill=reply.name,
-            loaded=active.ref if active and reply.kind == "ok" else None,
-            loaded_bytes=reply.bytes,
-        )
 
     async def _run(self, call: ToolCall, shell: FakeShell) -> ToolResult:
         command = call.arguments.get("command")
@@ -113,8 +99,7 @@ class SessionHost:
         return ()
 
     def advise_unknown(self, name: str) -> str:
-        known = any(skill.name == name for skill in self._skills)
-        return f'"{name}" is a skill, not a tool. Call {TOOL} with its name.' if known else ""
+        return f'"{name}" is a skill, not a tool. Call {TOOL} with its name.' if name in self._names else ""
 
     async def aclose(self) -> None:
         return
