@@ -33,6 +33,18 @@ ASK = [{"role": "user", "content": "Hello, my word is hunter2."}]
 CHAT = "/v1/chat/completions"
 
 
+def test_a_body_of_very_many_values_is_refused_before_it_is_read() -> None:
+    lists = b'{"a":[' + b"[]," * 600_000 + b"[]]}"
+    for raw in (lists, lists.replace(b"[]", b"1")[:-2] + b",1" * 600_000 + b"]}"):
+        with pytest.raises(RequestError, match="more than 1000000 values") as caught:
+            parse_object(raw)
+        assert caught.value.code == "too-large"
+    text = ",[{" * 600_000 + '\\"\\'
+    assert parse_object(json.dumps({"a": text}).encode()) == {"a": text}
+    with pytest.raises(RequestError, match="not valid JSON"):
+        parse_object(b'"' + b'\\"' * 2_000_000 + b"," * 1_500_000)
+
+
 async def ask(base: str, method: str, path: str, **options: Any) -> tuple[int, Any, dict[str, str]]:
     async with aiohttp.ClientSession() as session, session.request(method, base + path, **options) as answer:
         return answer.status, await answer.json(), {key.lower(): value for key, value in answer.headers.items()}
@@ -254,3 +266,10 @@ async def test_a_skill_that_broke_or_went_while_serving_is_no_crash(tmp_path: Pa
 )
 def test_what_is_wrong_with_a_skill_is_no_fault_of_the_gateway(code: str, status: int) -> None:
     assert failure_response(CHAT, SkillError(code, "No.")).status_code == status
+
+
+@pytest.mark.parametrize("off", [{}, {"skills": [], "skills_discovery": False}])
+def test_several_choices_are_refused_with_skills_and_without(off: dict[str, Any]) -> None:
+    body: dict[str, Any] = {"model": "m", "messages": ASK, "n": 2, **off}
+    with pytest.raises(RequestError, match="n: Only one choice can be made here, with skills or without"):
+        read_call(body, Caller())

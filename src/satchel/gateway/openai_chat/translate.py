@@ -50,7 +50,7 @@ def read_call(body: Mapping[str, Json], caller: Caller) -> ChatCall:
     for field in ("content", "tool_calls"):
         check_parts(known.messages, field)
     if known.n is not None and known.n > 1:
-        raise refused("n", "Only one choice can be made: the rounds of a skill belong to one answer.")
+        raise refused("n", "Only one choice can be made here, with skills or without; send the request again for more.")
     included = {name: (known.stream_options or {}).get(name) for name in ("include_usage", "include_steps")}
     for name, value in included.items():
         if not isinstance(value, bool | None):
