@@ -52,7 +52,7 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions, *, is_ollama
     app.add_middleware(AccessLog)
     may_speak = [Depends(OriginCheck(options)), Depends(KeyCheck(options.keys))]
     # Before the routes of the same paths that serve every client.
-    app.include_router(anthropic.models_router, dependencies=may_speak)
+    app.include_router(anthropic.shared_router, dependencies=may_speak)
     app.include_router(anthropic.router, dependencies=may_speak)
     app.include_router(openai_chat.router, dependencies=may_speak)
     app.include_router(openai_responses.router, dependencies=may_speak)

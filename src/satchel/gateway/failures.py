@@ -56,6 +56,7 @@ _ANTHROPIC_TYPES = _TYPES | {
     503: "overloaded_error",
     504: "timeout_error",
 }
+_ANTHROPIC_HEADER = "anthropic-version"
 _HEADER_TEXT = re.compile(r"[!-~][ -~]{0,63}")
 
 
@@ -103,9 +104,9 @@ def anthropic_error(failure: SatchelError) -> dict[str, object]:
     return _anthropic(told(failure), status=status_of(failure))
 
 
-def error_body(path: str, failure: SatchelError) -> dict[str, object]:
-    """A failure in the shape that clients of ``path`` expect."""
-    if _is_anthropic(path):
+def error_body(path: str, failure: SatchelError, *, is_anthropic: bool = False) -> dict[str, object]:
+    """A failure in the shape that clients of ``path`` expect; ``is_anthropic`` are those that say so in a header."""
+    if _is_anthropic(path, is_anthropic=is_anthropic):
         return anthropic_error(failure)
     return vendor_error(failure) if _is_vendor(path) else {"error": told(failure)}
 
@@ -123,7 +124,7 @@ def vendor_error(failure: SatchelError) -> dict[str, object]:
     return {**body}
 
 
-def failure_response(path: str, failure: SatchelError) -> Response:
+def failure_response(path: str, failure: SatchelError, *, is_anthropic: bool = False) -> Response:
     """The answer to a request for ``path`` that failed before its first byte."""
     status = status_of(failure)
     headers: dict[str, str] = {}
@@ -135,7 +136,7 @@ def failure_response(path: str, failure: SatchelError) -> Response:
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         # The rest of the body is still on its way: the connection cannot carry another request.
         headers["Connection"] = "close"
-    return json_response(error_body(path, failure), status=status, headers=headers)
+    return json_response(error_body(path, failure, is_anthropic=is_anthropic), status=status, headers=headers)
 
 
 def shutting_down() -> SatchelError:
@@ -174,7 +175,7 @@ def install(app: FastAPI) -> None:
 async def _on_failure(request: Request, error: Exception) -> Response:
     assert isinstance(error, SatchelError)
     record_of(request.scope).outcome = error.code
-    return failure_response(request.url.path, error)
+    return failure_response(request.url.path, error, is_anthropic=_ANTHROPIC_HEADER in request.headers)
 
 
 async def _on_http(request: Request, error: Exception) -> Response:
@@ -215,7 +216,7 @@ def _plain(
 ) -> Response:
     path = request.url.path
     body: object = {"error": message}
-    if _is_anthropic(path):
+    if _is_anthropic(path, is_anthropic=_ANTHROPIC_HEADER in request.headers):
         body = _anthropic(message, status=status)
     elif _is_vendor(path):
         body = _vendor(message, status=status, code=code, param=param)
@@ -232,8 +233,13 @@ def _anthropic(message: str, *, status: int) -> dict[str, object]:
     return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, kind), "message": message}}
 
 
-def _is_anthropic(path: str) -> bool:
-    return path == "/v1/messages" or path.startswith("/v1/messages/")
+def _is_anthropic(path: str, *, is_anthropic: bool) -> bool:
+    """``is_anthropic`` counts on the paths that the formats share."""
+    return _is_at(path, "/v1/messages") or (is_anthropic and (_is_at(path, "/v1/models") or _is_at(path, "/v1/skills")))
+
+
+def _is_at(path: str, root: str) -> bool:
+    return path == root or path.startswith(f"{root}/")
 
 
 def _is_vendor(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""``/v1/messages``, and ``/v1/models`` for clients that speak this format."""
+"""``/v1/messages``, and ``/v1/models`` and ``/v1/skills`` for clients that speak this format."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from satchel.errors import UpstreamError
+from satchel.gateway.anthropic.skills import skill_item, skill_page
 from satchel.gateway.anthropic.translate import (
     EventEncoder,
     MessageEncoder,
@@ -30,6 +31,7 @@ from satchel.gateway.anthropic.wire import (
 from satchel.gateway.auth import caller_of
 from satchel.gateway.body import json_response, read_body
 from satchel.gateway.response import TurnResponse
+from satchel.gateway.skills_api.routes import CurrentSource, known_skill, modified_of
 from satchel.gateway.state import CurrentGateway
 
 _FAILURES: dict[int | str, dict[str, Any]] = {"default": {"model": AnthropicErrorBody}}
@@ -46,7 +48,7 @@ class _ForItsClients(APIRoute):
 
 router = APIRouter(tags=["Anthropic Messages"], responses=_FAILURES)
 # The published schema has one entry a path and method, which is the one for everybody else.
-models_router = APIRouter(route_class=_ForItsClients, include_in_schema=False)
+shared_router = APIRouter(route_class=_ForItsClients, include_in_schema=False)
 
 
 def _takes(kind: type[PromptBody]) -> dict[str, Any]:
@@ -87,17 +89,35 @@ async def count_tokens(request: Request, gateway: CurrentGateway) -> Response:
     return json_response(CountBody(input_tokens=count).model_dump())
 
 
-@models_router.get("/v1/models")
+@shared_router.get("/v1/models")
 async def list_models(request: Request, gateway: CurrentGateway) -> Response:
     """The models that can be asked for."""
     offered = await gateway.runtime.models.models(caller_of(request, gateway.options))
     return json_response(model_list(offered).model_dump())
 
 
-@models_router.get("/v1/models/{model_id:path}")
+@shared_router.get("/v1/models/{model_id:path}")
 async def show_model(model_id: str, request: Request, gateway: CurrentGateway) -> Response:
     """One of them."""
     for info in await gateway.runtime.models.models(caller_of(request, gateway.options)):
         if info.id == model_id:
             return json_response(model_body(info).model_dump())
     raise UpstreamError("model-not-found", f'There is no model called "{model_id}".', hint="GET /v1/models lists them.")
+
+
+@shared_router.get("/v1/skills")
+async def list_skills(request: Request, gateway: CurrentGateway, source: CurrentSource) -> Response:
+    """Every skill of the catalogue, sorted by name, on one page."""
+    betas = caller_of(request, gateway.options).betas
+    found = (await gateway.runtime.catalog()).skills
+    return json_response(
+        skill_page([skill_item(skill.name, await modified_of(source, skill), betas) for skill in found])
+    )
+
+
+@shared_router.get("/v1/skills/{name}")
+async def show_skill(name: str, request: Request, gateway: CurrentGateway, source: CurrentSource) -> Response:
+    """One of them."""
+    skill = await known_skill(gateway, name)
+    betas = caller_of(request, gateway.options).betas
+    return json_response(skill_item(skill.name, await modified_of(source, skill), betas))

@@ -47,7 +47,7 @@ async def list_skills(gateway: CurrentGateway, source: CurrentSource) -> Respons
 @router.get("/api/skills/{name}", response_model=SkillDetailBody, responses=_PLAIN_FAILURES)
 async def show_skill(name: str, gateway: CurrentGateway, source: CurrentSource) -> Response:
     """One skill with its instructions."""
-    skill = await _known(gateway, name)
+    skill = await known_skill(gateway, name)
     return json_response(detail_body(await source.load(skill.ref)).model_dump())
 
 
@@ -60,7 +60,7 @@ async def page_skills(gateway: CurrentGateway, source: CurrentSource) -> Respons
 @router.get("/api/skills/{name}/files/{path:path}", response_class=PlainTextResponse, responses=_PLAIN_FAILURES)
 async def show_file(name: str, path: str, gateway: CurrentGateway, source: CurrentSource) -> Response:
     """One text file of a skill, up to 512 KiB."""
-    skill = await _known(gateway, name)
+    skill = await known_skill(gateway, name)
     page = await source.read(skill.ref, path, max_bytes=MAX_FILE_BYTES)
     if not page.is_last:
         raise RequestError("too-large", f"The file has {page.total} bytes; {MAX_FILE_BYTES} are the most to be shown.")
@@ -83,7 +83,7 @@ async def install_skill() -> None:
 @router.delete("/api/skills/{name}", responses=_PLAIN_FAILURES, dependencies=[Depends(_source)])
 async def delete_skill(name: str, gateway: CurrentGateway) -> None:
     """Refused: only uploaded skills could be deleted."""
-    await _known(gateway, name)
+    await known_skill(gateway, name)
     _refuse()
 
 
@@ -95,11 +95,20 @@ def _refuse() -> NoReturn:
     )
 
 
-async def _known(gateway: Gateway, name: str) -> Skill:
+async def known_skill(gateway: Gateway, name: str) -> Skill:
+    """The skill of that name. Raises ``SkillError`` "skill-not-found"."""
     skill = (await gateway.runtime.catalog()).get(name)
     if skill is None:
         raise SkillError("skill-not-found", f'No skill is called "{name}".', hint="GET /v1/skills lists them.")
     return skill
+
+
+async def modified_of(source: SkillSource, skill: Skill) -> float:
+    """When it was last changed, in Unix seconds; 0 when that is unknown or it can no longer be read."""
+    try:
+        return (await source.load(skill.ref)).modified
+    except SkillError:
+        return 0.0
 
 
 async def _page(gateway: Gateway, source: SkillSource) -> SkillPageBody:
