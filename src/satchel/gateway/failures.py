@@ -82,7 +82,13 @@ class PlainErrorBody(BaseModel):
 
 
 def status_of(failure: SatchelError) -> int:
-    """The HTTP status of a failure. What a model server said is kept for 400 and 429 and is 502 otherwise."""
+    """The HTTP status of a failure.
+
+    What a model server said is kept for 400 and 429, and for a key of the client's own; it is 502 otherwise.
+    """
+    if failure.code == "upstream-auth" and failure.data.get("is_callers_key"):
+        forbidden = failure.data.get("status") == HTTPStatus.FORBIDDEN
+        return HTTPStatus.FORBIDDEN if forbidden else HTTPStatus.UNAUTHORIZED
     if failure.code == "upstream-rejected" and failure.data.get("status") == HTTPStatus.BAD_REQUEST:
         return HTTPStatus.BAD_REQUEST
     known = _STATUS.get(failure.code)

@@ -16,6 +16,7 @@ import aiohttp
 
 from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.codec._common import Object, count, garbled_answer
+from satchel.chat.codec.failures import read_failure
 from satchel.chat.events import ModelEvent
 from satchel.chat.messages import Json, Media, Reasoning, Text, ToolOutput, ToolUse
 from satchel.chat.request import Caller, ChatRequest
@@ -33,6 +34,7 @@ _CONTEXT_FIELDS = (
     "n_ctx",
 )
 _LARGE = 256 * 1024
+_MOST_REFUSED = 1024
 _REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY}
 _UNLISTED = {"upstream-rejected", "upstream-garbled", "model-not-found"}
 
@@ -111,7 +113,7 @@ class ServerClient(ABC):
         response = await self._endpoint.request(method, path, headers=self._headers(caller), body=body)
         try:
             if response.status != HTTPStatus.OK:
-                raise await self._endpoint.failure(response, secret=self._key(caller))
+                raise self._explained(await self._endpoint.failure(response, secret=self._key(caller)), caller)
             async with aclosing(self._endpoint.pieces(response)) as pieces:
                 return read_json(b"".join([piece async for piece in pieces]))
         finally:
@@ -159,19 +161,46 @@ class ServerClient(ABC):
             )
             response = await self._endpoint.request("POST", self.path, headers=self._headers(request.caller), body=body)
             if response.status == HTTPStatus.OK:
-                self._refused.update((request.model, field) for field in refused)
+                self._note_refused(request.model, refused)
                 return response
             try:
-                failure = await self._endpoint.failure(response, model=request.model, secret=self._key(request.caller))
+                said = await self._endpoint.said(response)
             finally:
                 response.close()
-            field = self._blamed(failure)
+            field = self._blamed(read_failure(said, status=response.status))
             if not field or field in refused:
-                raise failure
+                failure = read_failure(
+                    said,
+                    status=response.status,
+                    retry_after=response.headers.get("Retry-After", ""),
+                    model=request.model,
+                    secret=self._key(request.caller),
+                )
+                raise self._explained(failure, request.caller)
             refused |= {field}
 
+    def _note_refused(self, model: str, fields: frozenset[str]) -> None:
+        if len(self._refused) >= _MOST_REFUSED:
+            # Clients choose the names of models; whatever still holds is learned again.
+            self._refused.clear()
+        self._refused.update((model, field) for field in fields)
+
+    def _explained(self, failure: UpstreamError, caller: Caller) -> UpstreamError:
+        """The failure; that of a key which is the caller's own says so."""
+        if failure.code != "upstream-auth" or self._options.api_key or not caller.key:
+            return failure
+        return UpstreamError(
+            failure.code,
+            failure.message,
+            hint="The key that you sent is passed on to this model server: send one that it knows.",
+            data={**failure.data, "is_callers_key": True},
+        )
+
     def _blamed(self, failure: UpstreamError) -> str:
-        """The field that can be left out next time, "" when the refusal is about something else."""
+        """The field that can be left out next time, "" when the refusal is about something else.
+
+        Wants the server's words as they are: a key may be spelled like one of the fields.
+        """
         if failure.data.get("status") not in _REFUSALS:
             return ""
         return next((quirk.field for quirk in self.quirks if quirk.blamed.search(failure.message)), "")

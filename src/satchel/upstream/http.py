@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from satchel.chat.codec.failures import read_failure
+from satchel.chat.codec.failures import masked, read_failure
 from satchel.chat.messages import Json
 from satchel.errors import SetupError, UpstreamError
 from satchel.ports.models import UpstreamOptions
@@ -34,10 +34,10 @@ _KEEP_ALIVE_S = 3.0  # shorter than what servers allow, so that few requests mee
 
 def without_key(error: UpstreamError, key: str) -> UpstreamError:
     """The error with the key struck out of what the server said."""
-    if not key or key not in json.dumps(error.to_dict(), ensure_ascii=False):
+    message = masked(error.message, key)
+    data = {name: value for name, value in error.data.items() if masked(str(value), key) == str(value)}
+    if message == error.message and len(data) == len(error.data):
         return error
-    data = {name: value for name, value in error.data.items() if key not in str(value)}
-    message = error.message.replace(key, "[key]")
     return UpstreamError(error.code, message, hint=error.hint, data=data, retryable=error.retryable)
 
 
@@ -165,7 +165,13 @@ class Endpoint:
                     await asyncio.sleep(0)
 
     async def failure(self, response: aiohttp.ClientResponse, *, model: str = "", secret: str = "") -> UpstreamError:
-        """The error that an answer with a bad status means; reads at most ``MAX_ERROR_BYTES`` of it."""
+        """The error that an answer with a bad status means."""
+        raw = await self.said(response)
+        retry_after = response.headers.get("Retry-After", "")
+        return read_failure(raw, status=response.status, retry_after=retry_after, model=model, secret=secret)
+
+    async def said(self, response: aiohttp.ClientResponse) -> Json:
+        """What a bad answer says, as JSON or as text; reads at most ``MAX_ERROR_BYTES`` of it, once for all."""
         data = b""
         try:
             while len(data) < MAX_ERROR_BYTES and not _coding(response):
@@ -177,11 +183,9 @@ class Endpoint:
         except UpstreamError as error:
             data += f" ({error.message})".encode()
         try:
-            raw = read_json(data)
+            return read_json(data)
         except UpstreamError:
-            raw = data.decode("utf-8", "replace")
-        retry_after = response.headers.get("Retry-After", "")
-        return read_failure(raw, status=response.status, retry_after=retry_after, model=model, secret=secret)
+            return data.decode("utf-8", "replace")
 
     @contextmanager
     def explained(self) -> Generator[None]:

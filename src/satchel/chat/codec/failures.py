@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from http import HTTPStatus
 
@@ -25,6 +26,11 @@ _RETRY_AFTER = re.compile(r"\d{1,9}(\.\d{1,9})?|[A-Z][a-z]{2}, [\w :]{1,30} GMT"
 _REDIRECTS = range(300, 400)
 _REFUSALS = range(400, 500)
 _ERRORS = range(400, 600)
+_MIN_SECRET_CHARS = 8
+_NO_SECRETS = frozenset(
+    {"anything", "changeme", "lm-studio", "no-key-required", "not-needed", "not-required", "placeholder"}
+    | {"sk-no-key-required", "undefined", "unneeded"}
+)
 _RATE = frozenset({"rate_limit_exceeded", "rate_limit_error", "too_many_requests"})
 _AUTH = frozenset({"authentication_error", "permission_error", "invalid_api_key"})
 
@@ -42,9 +48,8 @@ def read_failure(
         secret: A key that must not appear in the message.
     """
     message, kinds = _said(raw)
-    if secret:
-        message = message.replace(secret, "[key]")
-        kinds = frozenset(kind for kind in kinds if secret not in kind)
+    message = masked(message, secret)
+    kinds = frozenset(kind for kind in kinds if kind == masked(kind, secret))
     if len(message) > MAX_MESSAGE_CHARS:
         message = message[:MAX_MESSAGE_CHARS] + "..."
     data: dict[str, object] = {"status": status} if status else {}
@@ -55,6 +60,18 @@ def read_failure(
     code, hint, retryable = _classify(status or _status_inside(raw), message, kinds, model)
     said = f': "{message}"' if message else "."
     return UpstreamError(code, f"{_HEADS[code]}{said}", hint=hint, data=data, retryable=retryable)
+
+
+def masked(text: str, secret: str) -> str:
+    """The text without the key, as it is and as JSON writes it.
+
+    A short one and the usual words of clients that have no key stay: they are no secret, and the text may need them.
+    """
+    if len(secret) < _MIN_SECRET_CHARS or secret.casefold() in _NO_SECRETS:
+        return text
+    for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(secret)[1:-1]):
+        text = text.replace(form, "[key]")
+    return text
 
 
 _HEADS = {

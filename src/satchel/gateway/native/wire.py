@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from satchel.gateway.extension import NoticeBody
 from satchel.gateway.fields import MAX_MESSAGES, MAX_TOOLS, SkillFields
 
 NEW = "new"
@@ -66,13 +67,6 @@ class LoadedBody(BaseModel):
     skill_loaded: str
     how: Literal["selected", "mentioned", "read", "activated", "inlined"]
     bytes: int
-
-
-class NoticeBody(BaseModel):
-    """Something about the request that its sender should know."""
-
-    code: str
-    message: str
 
 
 class TurnBody(BaseModel):
