@@ -176,3 +176,16 @@ async def test_leaving_the_block_leaves_the_servers():
         assert played.closed == 1
         assert [request.model for request in played.requests] == ["scripted"]
         assert ASK.model == "m"
+
+
+async def test_a_hint_names_models_as_they_can_be_asked_for():
+    async with (
+        ScriptedOpenAI(models=models("shared")) as a,
+        ScriptedOpenAI(models=models("shared", "other")) as b,
+        routing(
+            a=OpenAIChatClient(UpstreamOptions(url=a.url)), home=OpenAIChatClient(UpstreamOptions(url=b.url))
+        ) as router,
+    ):
+        with pytest.raises(UpstreamError) as caught:
+            await router.capabilities("nothing-like-it")
+    assert caught.value.hint == "Offered are shared, home/shared, other."

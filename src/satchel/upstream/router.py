@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
@@ -41,13 +41,7 @@ class Router:
         if len(failures) == len(self._upstreams):
             raise failures[0]
         self._listed_at = asyncio.get_running_loop().time()
-        seen: set[str] = set()
-        merged: list[ModelInfo] = []
-        for name, failure in zip(self._upstreams, answers, strict=True):
-            for info in self._listed.get(name, ()) if failure is None else ():
-                merged.append(replace(info, id=f"{name}/{info.id}") if info.id in seen else info)
-                seen.add(info.id)
-        return tuple(merged)
+        return self._merged(name for name, failure in zip(self._upstreams, answers, strict=True) if failure is None)
 
     async def capabilities(self, model: str, caller: Caller = Caller()) -> ModelCapabilities:
         upstream, own = await self._resolve(model, caller)
@@ -69,6 +63,16 @@ class Router:
         upstream, own = await self._resolve(request.model, request.caller)
         async with upstream.stream(replace(request, model=own)) as events:
             yield events
+
+    def _merged(self, upstreams: Iterable[str]) -> tuple[ModelInfo, ...]:
+        """What those have listed, each under the name that leads to it here."""
+        seen: set[str] = set()
+        merged: list[ModelInfo] = []
+        for name in upstreams:
+            for info in self._listed.get(name, ()):
+                merged.append(replace(info, id=f"{name}/{info.id}") if info.id in seen else info)
+                seen.add(info.id)
+        return tuple(merged)
 
     async def _list(self, name: str, caller: Caller) -> SatchelError | None:
         """Notes what one lists; returns its failure."""
@@ -113,7 +117,7 @@ class Router:
         return at is None or asyncio.get_running_loop().time() - at > _LISTED_AGAIN_S
 
     def _not_found(self, model: str) -> UpstreamError:
-        offered = [info.id for infos in self._listed.values() for info in infos]
+        offered = [info.id for info in self._merged(self._upstreams)]
         near = near_names(model, offered)
         if near:
             hint = f"Did you mean {' or '.join(near)}?"
