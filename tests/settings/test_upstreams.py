@@ -142,3 +142,9 @@ def test_an_embedded_one_takes_the_settings_of_the_embedded_model():
         EmbeddedOptions(name="embedded", weights="/w.gguf", cache_dir="/c", threads=3),
         EmbeddedOptions(name="embedded-2", weights="small", cache_dir="/c", threads=3),
     )
+
+
+@pytest.mark.parametrize("value", ["", " ", ",", "a,"])
+def test_keys_of_the_server_that_are_none_are_refused(value: str):
+    with pytest.raises(SetupError, match="SATCHEL_KEYS is empty or has an empty element"):
+        given(A, SATCHEL_KEYS=value)

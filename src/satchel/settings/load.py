@@ -26,7 +26,8 @@ class Row:
     """One setting: its dotted key, the type it must have, and the flag and variable that set it.
 
     ``inverted`` rows are set by a "no" flag or variable; ``separator`` splits a variable into several values, a blank
-    one at any white space.
+    one at any white space. A variable that is set and empty counts as left out, unless ``is_never_empty``: without keys
+    a server is open, which nobody means by setting the variable.
     """
 
     key: str
@@ -37,6 +38,7 @@ class Row:
     inverted: bool = False
     separator: str = ""
     is_secret: bool = False
+    is_never_empty: bool = False
 
 
 def _several(value: object) -> object:
@@ -171,6 +173,7 @@ TABLE: tuple[Row, ...] = (
         variable="SATCHEL_KEYS",
         separator=",",
         is_secret=True,
+        is_never_empty=True,
     ),
     Row(
         key="server.session_idle_s",
@@ -249,7 +252,7 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
     given = flags.get(row.flag) if row.flag else None
     if given not in (None, (), []):
         origin, value = row.flag, given
-    elif environ.get(row.variable, "") != "":
+    elif environ.get(row.variable, "") != "" or (row.is_never_empty and row.variable in environ):
         origin, raw = row.variable, environ[row.variable]
         value = raw.split(row.separator.strip() or None) if row.separator else raw
         if row.inverted:
