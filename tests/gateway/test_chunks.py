@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from satchel.engine.events import ROOT, TextDelta, TurnStarted
+from satchel.gateway.native.translate import FrameEncoder
 from satchel.gateway.openai_chat.translate import ChunkEncoder
 
 ODD = ("two\nlines", 'a "quote" and "content":""', "\ud800 half", "é – 漢", "\x00")
@@ -27,3 +28,10 @@ def _read(event: bytes) -> Any:
     assert event.startswith(b"data: ")
     assert event.endswith(b"}\n\n")
     return json.loads(event.removeprefix(b"data: "))
+
+
+def test_an_answer_has_a_model_also_when_none_was_asked_for() -> None:
+    encoder = ChunkEncoder(agent=ROOT, include_usage=False, include_steps=False)
+    assert _read(encoder.feed(TurnStarted(turn_id="t", model="")))["model"] == "default"
+    frame = _read(FrameEncoder(ROOT, None).feed(TurnStarted(turn_id="t", model="")))
+    assert frame == {"session": None, "turn": "t", "model": "default"}

@@ -273,3 +273,12 @@ def test_several_choices_are_refused_with_skills_and_without(off: dict[str, Any]
     body: dict[str, Any] = {"model": "m", "messages": ASK, "n": 2, **off}
     with pytest.raises(RequestError, match="n: Only one choice can be made here, with skills or without"):
         read_call(body, Caller())
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/responses", "/v1/messages", "/api/chat", "/api/chat/ollama"])
+async def test_a_misspelled_field_of_ours_is_refused_and_the_right_one_named(path: str) -> None:
+    body = {"model": "m", "messages": ASK, "input": "x", "max_tokens": 9, "skills_discover": False}
+    async with serving(runtime_over(ScriptedModel([]))) as base:
+        status, got, _ = await ask(base, "POST", path, json=body)
+    assert status == 400
+    assert "skills_discover: There is no such field. Did you mean skills_discovery" in json.dumps(got)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from satchel.chat.messages import Json
 from satchel.engine.request import SkillSelection
 from satchel.errors import RequestError
+from satchel.skills.names import near_names
 
 MAX_MESSAGES = 20_000
 MAX_PARTS = 20_000
@@ -19,6 +20,9 @@ MAX_SKILLS = 512
 
 OURS = frozenset({"skills", "skills_discovery", "skills_continuation", "multi_agent"})
 """Fields that end here: strict model servers refuse what they do not know."""
+
+UNNAMED = "default"
+"""What answers call the model of a request that names none."""
 
 SkillName = Annotated[str, StringConstraints(max_length=256)]
 
@@ -39,6 +43,18 @@ class SkillFields(BaseModel):
         description="The continuation of an earlier answer, which gives the model back what it read for that answer.",
     )
     multi_agent: bool | None = Field(default=None, description="false turns delegation off for this request.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_ours(cls, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Fields that begin with "skills" end here, so one that is not known was meant for us and misspelled."""
+        for name in body:
+            if name.startswith("skills") and name not in OURS:
+                known = sorted(field for field in OURS if field.startswith("skills"))
+                near = near_names(name, known) or known
+                why = f"There is no such field. Did you mean {' or '.join(near)}?"
+                raise refused(name[:64], why)
+        return body
 
     def selection(self, more: Iterable[str] = ()) -> SkillSelection:
         """What the request opens; ``more`` are names that it selects in its vendor's own way."""

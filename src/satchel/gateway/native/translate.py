@@ -24,6 +24,7 @@ from satchel.engine.events import (
 from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
 from satchel.gateway.failures import told
+from satchel.gateway.fields import UNNAMED
 from satchel.gateway.native.conversation import SessionTurn
 from satchel.gateway.native.wire import OfferedModelBody, SessionBody
 from satchel.gateway.sessions import Session
@@ -90,7 +91,7 @@ class _Answer:
         match event:
             case TurnStarted():
                 session = self._held.session_id if self._held else None
-                return {"session": session, "turn": event.turn_id, "model": event.model}
+                return {"session": session, "turn": event.turn_id, "model": event.model or UNNAMED}
             case TextDelta():
                 text = self._joiner.feed(event)
                 return {"text": text} if text else {}

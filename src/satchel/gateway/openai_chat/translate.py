@@ -26,7 +26,7 @@ from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
 from satchel.gateway.extension import Extension
 from satchel.gateway.failures import vendor_error
-from satchel.gateway.fields import OURS, check_parts, read_fields, refused
+from satchel.gateway.fields import OURS, UNNAMED, check_parts, read_fields, refused
 from satchel.gateway.openai_chat.steps import invocation, step
 from satchel.gateway.openai_chat.wire import ChatBody, ModelBody
 
@@ -94,7 +94,7 @@ class _Answer:
         if isinstance(event, ToolFinished):
             self._invocations.append(invocation(event))
         elif isinstance(event, TurnStarted) and event.agent == self._agent:
-            self._model = event.model
+            self._model = event.model or UNNAMED
         elif isinstance(event, CallDelta) and event.agent == self._agent:
             self._shown.setdefault(event.call_id, (event.name, []))[1].append(event.arguments)
 
