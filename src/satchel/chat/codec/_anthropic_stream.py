@@ -155,7 +155,9 @@ class StreamDecoder:
                 return list(self._slots.add(block.slot, delta.get("partial_json").optional_text()))
             case "citations_delta":
                 known = block.raw.get("citations")
-                block.raw["citations"] = [*(known if isinstance(known, list) else []), delta.get("citation").value]
+                citation = delta.get("citation").value
+                block.raw["citations"] = [*(known if isinstance(known, list) else []), citation]
+                return [ModelText(text="", extra=extras(FORMAT, {"citation": citation}))]
             case "input_json_delta":
                 block.pieces.append(delta.get("partial_json").optional_text())
             case _:

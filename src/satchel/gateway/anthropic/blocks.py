@@ -60,6 +60,12 @@ class BlockWriter:
         events, index = self._enter("text", {"type": "text", "text": ""})
         return [*events, _delta(index, {"type": "text_delta", "text": piece})]
 
+    def citation(self, citation: Json) -> list[Event]:
+        """What the prose just written refers to; left out where none is open."""
+        if self._open is None or self._open[0] != "text":
+            return []
+        return [_delta(self._open[1], {"type": "citations_delta", "citation": citation})]
+
     def reasoning(self, delta: ReasoningDelta) -> list[Event]:
         """A piece of reasoning, or the end of a signed or redacted one."""
         raw = delta.opaque or {}
@@ -163,6 +169,9 @@ class BlockReader:
                     self._pieces[index] = []
                 case {"index": index, "delta": {"type": "signature_delta", "signature": signature}}:
                     self._blocks[index]["signature"] = signature
+                case {"index": index, "delta": {"type": "citations_delta", "citation": citation}}:
+                    known = self._blocks[index].get("citations")
+                    self._blocks[index]["citations"] = [*(known if isinstance(known, list) else []), citation]
                 case {"index": index, "delta": {"text": str(piece)} | {"thinking": str(piece)}}:
                     self._pieces[index].append(piece)
                 case _:

@@ -190,7 +190,9 @@ class _Answer:
             case TurnStarted():
                 self._model = event.model
             case TextDelta():
-                return self._writer.text(self._joiner.feed(event))
+                citation = event.extra.get(FORMAT, {}).get("citation")
+                cited = self._writer.citation(citation) if isinstance(citation, dict) else []
+                return [*self._writer.text(self._joiner.feed(event)), *cited]
             case ReasoningDelta():
                 return self._writer.reasoning(event)
             case CallDelta():
