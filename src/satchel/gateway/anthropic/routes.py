@@ -31,7 +31,7 @@ from satchel.gateway.anthropic.wire import (
 from satchel.gateway.auth import caller_of
 from satchel.gateway.body import json_response, read_body
 from satchel.gateway.response import TurnResponse
-from satchel.gateway.skills_api.routes import CurrentSource, known_skill, modified_of
+from satchel.gateway.shelf import CurrentSource, known_skill, modified_of
 from satchel.gateway.state import CurrentGateway
 
 _FAILURES: dict[int | str, dict[str, Any]] = {"default": {"model": AnthropicErrorBody}}

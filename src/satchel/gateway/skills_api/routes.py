@@ -5,34 +5,25 @@ While skills are off, these paths answer as if nothing stood there: clients prob
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 from fastapi import APIRouter, Depends
-from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from satchel.errors import RequestError, SkillError
 from satchel.gateway.body import json_response
 from satchel.gateway.failures import ErrorBody, PlainErrorBody
+from satchel.gateway.shelf import CurrentSource, existing_source, known_skill
 from satchel.gateway.skills_api.translate import detail_body, load_errors, skill_body, unread_body
 from satchel.gateway.skills_api.wire import SkillBody, SkillDetailBody, SkillListBody, SkillPageBody
 from satchel.gateway.state import CurrentGateway, Gateway
 from satchel.ports.skills import SkillSource
-from satchel.skills.model import Skill
 
 MAX_FILE_BYTES = 512 * 1024
 
 _FAILURES: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorBody}}
 _PLAIN_FAILURES: dict[int | str, dict[str, Any]] = {"default": {"model": PlainErrorBody}}
 
-
-async def _source(gateway: CurrentGateway) -> SkillSource:
-    if gateway.runtime.source is None:
-        raise HTTPException(404)
-    return gateway.runtime.source
-
-
-CurrentSource = Annotated[SkillSource, Depends(_source)]
 
 router = APIRouter(tags=["Skills"])
 
@@ -74,13 +65,13 @@ async def rescan_skills(gateway: CurrentGateway, source: CurrentSource) -> Respo
     return json_response((await _page(gateway, source)).model_dump())
 
 
-@router.post("/api/skills", responses=_PLAIN_FAILURES, dependencies=[Depends(_source)])
+@router.post("/api/skills", responses=_PLAIN_FAILURES, dependencies=[Depends(existing_source)])
 async def install_skill() -> None:
     """Refused: this server takes no uploads."""
     _refuse()
 
 
-@router.delete("/api/skills/{name}", responses=_PLAIN_FAILURES, dependencies=[Depends(_source)])
+@router.delete("/api/skills/{name}", responses=_PLAIN_FAILURES, dependencies=[Depends(existing_source)])
 async def delete_skill(name: str, gateway: CurrentGateway) -> None:
     """Refused: only uploaded skills could be deleted."""
     await known_skill(gateway, name)
@@ -93,22 +84,6 @@ def _refuse() -> NoReturn:
         "Uploads are off: skills are neither installed nor deleted over HTTP here.",
         hint="Change the server's skills directories and send POST /api/skills/rescan.",
     )
-
-
-async def known_skill(gateway: Gateway, name: str) -> Skill:
-    """The skill of that name. Raises ``SkillError`` "skill-not-found"."""
-    skill = (await gateway.runtime.catalog()).get(name)
-    if skill is None:
-        raise SkillError("skill-not-found", f'No skill is called "{name}".', hint="GET /v1/skills lists them.")
-    return skill
-
-
-async def modified_of(source: SkillSource, skill: Skill) -> float:
-    """When it was last changed, in Unix seconds; 0 when that is unknown or it can no longer be read."""
-    try:
-        return (await source.load(skill.ref)).modified
-    except SkillError:
-        return 0.0
 
 
 async def _page(gateway: Gateway, source: SkillSource) -> SkillPageBody:
