@@ -30,6 +30,7 @@ from satchel.gateway.fields import OURS, UNNAMED, check_parts, read_fields, refu
 from satchel.gateway.openai_chat.steps import invocation, step
 from satchel.gateway.openai_chat.wire import ChatBody, ModelBody
 
+_NOT_SAID = frozenset({"role", "content", "tool_calls", "refusal", "reasoning", "reasoning_content"})
 _ENDS_HERE = OURS | {"stream", "stream_options"}
 """How we stream is between us and the model server."""
 
@@ -141,6 +142,9 @@ class ChunkEncoder(_Answer):
                 return self._chunk({"role": "assistant", "content": ""})
             case TextDelta():
                 text = self._joiner.feed(event)
+                logprobs = _logprobs(event)
+                if logprobs:
+                    return self._chunk({"content": text}, logprobs=logprobs)
                 return self._text(text) if text else b""
             case ReasoningDelta(text=text) if text:
                 return self._chunk({"reasoning_content": text})
@@ -172,11 +176,16 @@ class ChunkEncoder(_Answer):
         return {"index": event.index, "id": event.call_id, "type": "function", "function": function}
 
     def _chunk(
-        self, delta: Mapping[str, object], finish: str | None = None, ours: Mapping[str, object] | None = None
+        self,
+        delta: Mapping[str, object],
+        finish: str | None = None,
+        ours: Mapping[str, object] | None = None,
+        *,
+        logprobs: Mapping[str, Json] | None = None,
     ) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
         unknown_yet = {"usage": None} if self._include_usage else {}
-        return _event({**self._head("chat.completion.chunk"), "choices": [choice], **unknown_yet, **(ours or {})})
+        return _event({**(ours or {}), **self._head("chat.completion.chunk"), "choices": [choice], **unknown_yet})
 
     def _end(self, done: TurnDone) -> bytes:
         return self._beside(done) + self._last(done)
@@ -188,14 +197,16 @@ class ChunkEncoder(_Answer):
             delta["tool_calls"] = [{"index": len(self._calls) + at, **call} for at, call in enumerate(foreign)]
         if refusal := _refusal(done):
             delta["refusal"] = refusal
+        for key, value in _message_fields(done).items():
+            delta.setdefault(key, value)
         return self._chunk(delta) if delta else b""
 
     def _last(self, done: TurnDone) -> bytes:
         if not self._include_usage:
             # No chunk comes after this one, so a continuation comes with the finish reason.
             ours = self._extension.field(done, encode_usage) if done.continuation else {}
-            return self._chunk({}, self._finish(done), ours)
-        end = self._chunk({}, self._finish(done))
+            return self._chunk({}, self._finish(done), {**_said(done), **ours})
+        end = self._chunk({}, self._finish(done), _said(done))
         return end + _event({**self._head("chat.completion.chunk"), "choices": [], **self._cost(done)})
 
 
@@ -210,6 +221,7 @@ class CompletionEncoder(_Answer):
         super().__init__(agent)
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._logprobs: dict[str, list[Json]] = {}
 
     def feed(self, event: TurnEvent) -> bytes:
         self._note(event)
@@ -218,6 +230,9 @@ class CompletionEncoder(_Answer):
         match event:
             case TextDelta():
                 self._text.append(self._joiner.feed(event))
+                for key, values in _logprobs(event).items():
+                    if isinstance(values, list):
+                        self._logprobs.setdefault(key, []).extend(values)
             case ReasoningDelta(text=text):
                 self._reasoning.append(text)
             case TurnDone():
@@ -244,8 +259,11 @@ class CompletionEncoder(_Answer):
             answer["tool_calls"] = calls
         if refusal:
             answer["refusal"] = refusal
-        choice = {"index": 0, "message": answer, "logprobs": None, "finish_reason": self._finish(done)}
-        return {**self._head("chat.completion"), "choices": [choice], **self._cost(done)}
+        for key, value in _message_fields(done).items():
+            answer.setdefault(key, value)
+        logprobs = self._logprobs or None
+        choice = {"index": 0, "message": answer, "logprobs": logprobs, "finish_reason": self._finish(done)}
+        return {**_said(done), **self._head("chat.completion"), "choices": [choice], **self._cost(done)}
 
 
 def _calls(uses: Iterable[ToolUse]) -> list[dict[str, object]]:
@@ -261,6 +279,24 @@ def _foreign_calls(done: TurnDone) -> list[dict[str, Json]]:
     kept = (part.raw for part in said if isinstance(part, Opaque) and part.format == FORMAT)
     calls = (raw.get("tool_calls") for raw in kept if isinstance(raw, dict))
     return [call for call in calls if isinstance(call, dict)]
+
+
+def _logprobs(event: TextDelta) -> Mapping[str, Json]:
+    """The log probabilities that came with a piece of text."""
+    logprobs = event.extra.get(FORMAT, {}).get("logprobs")
+    return logprobs if isinstance(logprobs, dict) else {}
+
+
+def _said(done: TurnDone) -> dict[str, Json]:
+    """What a server of the same format said of the answer as a whole, such as its fingerprint."""
+    return {key: value for key, value in done.extra.get(FORMAT, {}).items() if key not in {"choice", "satchel"}}
+
+
+def _message_fields(done: TurnDone) -> Mapping[str, Json]:
+    """What a server of the same format said of its last message beside text and calls, such as annotations."""
+    said = done.transcript[-1] if done.transcript else None
+    fields: Mapping[str, Json] = said.extra.get(FORMAT, {}) if said is not None and said.role == "assistant" else {}
+    return {key: value for key, value in fields.items() if key not in _NOT_SAID and value is not None}
 
 
 def _refusal(done: TurnDone) -> str:

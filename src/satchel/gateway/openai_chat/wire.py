@@ -109,7 +109,7 @@ class ChoiceBody(BaseModel):
 
     index: int
     message: AnswerBody
-    logprobs: None = None
+    logprobs: dict[str, Any] | None = None
     finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
 
 
