@@ -223,7 +223,8 @@ async def test_each_request_is_one_line_of_log(skills: Path) -> None:
 )
 async def test_an_open_address_is_warned_of(skills: Path, host: str, keys: str, *, warns: bool) -> None:
     options = ("--skills-dir", str(skills), "--upstream", "http://127.0.0.1:9/v1", "--host", host)
-    async with serving(*options, SATCHEL_KEYS=keys) as (_, process):
+    given = {"SATCHEL_KEYS": keys} if keys else {}
+    async with serving(*options, **given) as (_, process):
         process.send_signal(signal.SIGTERM)
         _, err = await process.communicate()
     assert (b"WARNING: everybody who reaches" in err) is warns
