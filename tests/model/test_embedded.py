@@ -96,7 +96,7 @@ async def sit(client: EmbeddedClient, root: Path, question: Question) -> Outcome
 
 async def test_answers_that_only_the_skills_can_give(model: EmbeddedClient, tmp_path: Path) -> None:
     exam = make_exam(SEED)
-    exam.write(tmp_path)
+    await asyncio.to_thread(exam.write, tmp_path)
     outcomes = [await sit(model, tmp_path, question) for question in exam.questions]
     plain = [await sit(model, tmp_path, question) for question in exam.plain]
     right_skill = sum(outcome.is_right_skill for outcome in outcomes)
