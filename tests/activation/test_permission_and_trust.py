@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from contextvars import ContextVar
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from satchel.activation.permission import PermissionRequest
+from satchel.activation.permission import PermissionRequest, ask
 from satchel.activation.session import SkillSession
 from satchel.activation.trust import SENSITIVE, Trust, sensitive_pattern
 from satchel.errors import SetupError
@@ -327,3 +328,8 @@ async def test_a_plain_hook_sees_the_context_of_the_call(tmp_path: Path) -> None
 
     assert (await session_over(tmp_path, permission=hook).activate("a")).kind == "ok"
     assert seen == ["somebody"]
+
+
+async def test_a_plain_hook_that_exits_is_a_no_and_ends_nothing() -> None:
+    answer = await ask(lambda _: sys.exit(3), object(), timeout_s=5)
+    assert (answer.verdict, answer.reason) == ("failed", "the hook raised SystemExit")

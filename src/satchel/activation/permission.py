@@ -147,7 +147,7 @@ async def contained(work: Awaitable[_T], timeout_s: float | None = None) -> tupl
         return None, "was cancelled"
     error = task.exception()
     if error is not None:
-        return None, f"raised {type(error).__name__}"
+        return None, f"raised {error if isinstance(error, _RaisedError) else type(error).__name__}"
     return task.result(), ""
 
 
@@ -155,6 +155,10 @@ async def _called(hook: Callable[[Any], object], request: object) -> object:
     is_async = inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
     value = hook(request) if is_async else await _in_thread(hook, request)
     return await value if inspect.isawaitable(value) else value
+
+
+class _RaisedError(Exception):
+    """A plain hook raised; the text is the name of what it raised."""
 
 
 async def _in_thread(hook: Callable[[Any], object], request: object) -> object:
@@ -168,8 +172,8 @@ async def _in_thread(hook: Callable[[Any], object], request: object) -> object:
         if error is None:
             done.set_result(value)
         else:
-            # A future takes no StopIteration, and the caller wants to know no more than that it failed.
-            done.set_exception(RuntimeError(type(error).__name__) if isinstance(error, StopIteration) else error)
+            # Not the error itself: a future takes no StopIteration, and a SystemExit would end the caller's loop.
+            done.set_exception(_RaisedError(type(error).__name__))
 
     def run() -> None:
         value: object = None
