@@ -9,8 +9,8 @@ from satchel.activation.enforce import ToolPolicy
 from satchel.activation.session import SkillSession
 from satchel.evals.host import FakeShell, SessionHost
 from satchel.evals.scenario import Output, Shell
-from satchel.ports.execution import Launch, Outcome
-from satchel.testing.fake_executor import FakeExecutor
+from satchel.ports.execution import Launch
+from satchel.testing.fake_executor import FakeExecutor, printed
 from satchel.tools.base import ToolCall, ToolContext, ToolResult
 from tests.evals.runs import ferry
 
@@ -20,12 +20,10 @@ def launch(*command: str) -> Launch:
 
 
 async def test_the_first_glob_that_matches_says_what_comes_out() -> None:
-    executor = FakeExecutor(
-        [("git log*", Outcome(exit_code=0, output="one")), ("git *", Outcome(exit_code=2, output=""))]
-    )
-    assert await executor.run(launch("git", "log", "-1")) == Outcome(exit_code=0, output="one")
+    executor = FakeExecutor([("git log*", printed("one", exit_code=0)), ("git *", printed("", exit_code=2))])
+    assert await executor.run(launch("git", "log", "-1")) == printed("one", exit_code=0)
     assert (await executor.run(launch("bash", "-c", " git status "))).exit_code == 2
-    assert await executor.run(launch("ls")) == Outcome(exit_code=127, output="ls: not found")
+    assert await executor.run(launch("ls")) == printed("ls: not found", exit_code=127)
     assert len(executor.launches) == 3
     assert executor.confinement.gaps == ()
 

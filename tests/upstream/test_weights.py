@@ -16,8 +16,9 @@ import pytest
 from aiohttp import web
 
 from satchel.errors import SandboxError, WeightsError
-from satchel.ports.execution import Confinement, Launch, Outcome
+from satchel.ports.execution import Confinement, Launch, Outcome, Shell
 from satchel.ports.models import EmbeddedOptions
+from satchel.testing.fake_executor import FakeJob, printed
 from satchel.upstream.embedded import known, weights
 from satchel.upstream.embedded.known import KnownModel
 
@@ -66,9 +67,14 @@ class FakePip:
     hang_at: int = 0
     launches: list[Launch] = field(default_factory=list[Launch])
     confinement: Confinement = field(default_factory=lambda: Confinement(backend="fake"))
+    shell: Shell | None = None
+    unavailable_reason: str = ""
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     running: int = 0
     most_running: int = 0
+
+    async def start(self, launch: Launch) -> FakeJob:
+        return FakeJob(await self.run(launch))
 
     async def run(self, launch: Launch) -> Outcome:
         self.launches.append(launch)
@@ -82,12 +88,12 @@ class FakePip:
                 self.hanging.set()
                 await asyncio.Event().wait()
             if number == self.fail_at:
-                return Outcome(exit_code=1, output=f"WARNING: slow\nERROR: No matching distribution for {name}\n")
+                return printed(f"WARNING: slow\nERROR: No matching distribution for {name}\n", exit_code=1)
             folder = Path(launch.command[launch.command.index("-d") + 1])
             await asyncio.to_thread(
                 wheel, folder / f"piece_of_model{number}-{version}-py3-none-any.whl", number, self.content
             )
-            return Outcome(exit_code=0, output="")
+            return printed("")
         finally:
             self.running -= 1
 

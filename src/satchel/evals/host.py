@@ -11,9 +11,9 @@ from satchel.activation.session import SkillSession
 from satchel.chat.messages import Message
 from satchel.chat.request import ToolSpec
 from satchel.evals.scenario import Shell
-from satchel.ports.execution import Launch, Outcome
+from satchel.ports.execution import Launch
 from satchel.skills.tool_patterns import allows_call
-from satchel.testing.fake_executor import FakeExecutor, command_line
+from satchel.testing.fake_executor import FakeExecutor, command_line, printed
 from satchel.tools.base import ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.skill import SkillActivate
 
@@ -37,7 +37,7 @@ class FakeShell:
     def __init__(self, shell: Shell) -> None:
         self._allow = shell.allow
         self.executor = FakeExecutor(
-            [(item.match, Outcome(exit_code=item.exit_code, output=item.text)) for item in shell.outputs]
+            [(item.match, printed(item.text, exit_code=item.exit_code)) for item in shell.outputs]
         )
         self.asked: list[str] = []
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from satchel.ports.execution import Confinement, Launch, Outcome
+from satchel.ports.execution import Captured, Confinement, Launch, Outcome, Shell
 
 _NOT_FOUND = 127
 
@@ -27,6 +27,18 @@ class FakeExecutor:
         """Nothing runs, so everything is held back."""
         return Confinement(backend="fake", writes=True, network=True, home=True, process_tree=True)
 
+    @property
+    def shell(self) -> Shell | None:
+        return Shell()
+
+    @property
+    def unavailable_reason(self) -> str:
+        return ""
+
+    async def start(self, launch: Launch) -> FakeJob:
+        """A job that has ended already."""
+        return FakeJob(await self.run(launch))
+
     async def run(self, launch: Launch) -> Outcome:
         """What the table says. Never raises."""
         self.launches.append(launch)
@@ -34,12 +46,35 @@ class FakeExecutor:
         for glob, outcome in self._outputs:
             if fnmatchcase(line, glob):
                 return outcome
-        return Outcome(exit_code=_NOT_FOUND, output=f"{line.partition(' ')[0]}: not found")
+        return printed(f"{line.partition(' ')[0]}: not found", exit_code=_NOT_FOUND)
+
+
+class FakeJob:
+    """The ``Job`` of a program that never ran."""
+
+    pid = 0
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+
+    async def wait(self) -> Outcome:
+        """What the table says."""
+        return self._outcome
+
+    async def kill(self) -> None:
+        """Nothing runs."""
+
+
+def printed(text: str, *, exit_code: int | None = 0) -> Outcome:
+    """A program that printed ``text`` on stdout and ended so."""
+    return Outcome(exit_code=exit_code, stdout=Captured(head=text.encode()))
 
 
 def command_line(launch: Launch) -> str:
     """The command as it would be typed."""
     command = launch.command
+    if isinstance(command, str):
+        return command.strip()
     if command[:2] == ("bash", "-c") and len(command) > len(("bash", "-c")):
         return command[2].strip()
     return shlex.join(command)

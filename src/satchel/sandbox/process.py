@@ -1,0 +1,193 @@
+"""A started program: what it prints is read within bounds, its deadline holds, and its whole group ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Sequence
+
+from satchel.errors import SandboxError
+from satchel.ports.execution import Captured, Launch, Outcome, Stopped
+
+_DRAIN_S = 1.0  # for what a program wrote just before it ended
+
+
+class ProcessJob:
+    """A ``Job`` over an operating system's process and its group.
+
+    It is watched from its start on, whether or not anybody waits. ``on_end`` runs once when nothing is left of it.
+    """
+
+    def __init__(
+        self, process: Process, launch: Launch, reading: tuple[_Reading, ...], on_end: Callable[[], None]
+    ) -> None:
+        self._process = process
+        self._reading = reading
+        self._on_end = on_end
+        self._stopped: Stopped = ""
+        self._began = time.monotonic()
+        self._watching = asyncio.ensure_future(self._watch(launch.deadline_s))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def wait(self) -> Outcome:
+        try:
+            return await asyncio.shield(self._watching)
+        except asyncio.CancelledError:
+            await self.kill()
+            raise
+
+    async def kill(self) -> None:
+        self.stop("killed")
+        await _finished(self._watching)
+
+    def stop(self, reason: Stopped) -> None:
+        """Kills the group for this reason; the first reason counts. Does not wait."""
+        if self._process.returncode is None and not self._watching.done():
+            self._stopped = self._stopped or reason
+            _kill_group(self._process)
+
+    async def _watch(self, deadline_s: float) -> Outcome:
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._process.wait()
+        except TimeoutError:
+            self.stop("deadline")
+        finally:
+            # What the program left running in the background goes with it.
+            _kill_group(self._process)
+            await self._process.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_DRAIN_S):
+                    for reading in self._reading:
+                        await reading.capture.closed.wait()
+            for reading in self._reading:
+                reading.transport.close()
+            self._on_end()
+        code = self._process.returncode or 0
+        stdout, *stderr = (reading.capture.captured() for reading in self._reading) if self._reading else (Captured(),)
+        return Outcome(
+            exit_code=None if self._stopped else code if code >= 0 else 128 - code,
+            stdout=stdout,
+            stderr=stderr[0] if stderr else Captured(),
+            stopped=self._stopped,
+            duration_s=time.monotonic() - self._began,
+        )
+
+
+async def start_process(
+    command: Sequence[str],
+    launch: Launch,
+    *,
+    pass_fds: Sequence[int] = (),
+    on_end: Callable[[], None] = lambda: None,
+) -> ProcessJob:
+    """Starts ``command`` as ``launch`` says: its environment, directory, output and deadline, in a group of its own.
+
+    Descriptors of ``pass_fds`` stay the caller's to close.
+
+    Raises:
+        SandboxError: launch-failed, when the program cannot be started.
+    """
+    reading: list[_Reading] = []
+    writing: list[int] = []
+    try:
+        if launch.log_path:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+            writing.append(os.open(launch.log_path, flags, 0o600))
+        else:
+            for _ in range(2):
+                # A pipe of our own can be closed even while a stray child still holds its other end.
+                ours, theirs = os.pipe()
+                writing.append(theirs)
+                reading.append(await _read(ours, launch.max_output_bytes))
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=DEVNULL,
+            stdout=writing[0],
+            stderr=writing[-1],
+            cwd=launch.cwd,
+            env=dict(launch.env),
+            start_new_session=True,
+            pass_fds=tuple(pass_fds),
+        )
+    except (OSError, ValueError, IndexError, TypeError) as error:
+        for item in reading:
+            item.transport.close()
+        program = command[0] if command else ""
+        raise SandboxError(
+            "launch-failed",
+            f"{program!r} could not be started: {error}.",
+            hint="Is the program installed, and does the working directory exist?",
+        ) from error
+    finally:
+        for descriptor in writing:
+            os.close(descriptor)
+    return ProcessJob(process, launch, tuple(reading), on_end)
+
+
+class _Capture(asyncio.Protocol):
+    """The first and the last bytes that were written, half and half. ``closed``: nobody can write any more."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._head_bytes = max(0, max_bytes) // 2
+        self._tail_bytes = max(0, max_bytes) - self._head_bytes
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
+        self.closed = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        room = self._head_bytes - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        if len(self._tail) > self._tail_bytes:
+            over = len(self._tail) - self._tail_bytes
+            self._dropped += over
+            del self._tail[:over]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.closed.set()
+
+    def captured(self) -> Captured:
+        return Captured(head=bytes(self._head), tail=bytes(self._tail), dropped_bytes=self._dropped)
+
+
+class _Reading:
+    """One stream that is being read."""
+
+    def __init__(self, transport: asyncio.BaseTransport, capture: _Capture) -> None:
+        self.transport = transport
+        self.capture = capture
+
+
+async def _read(descriptor: int, max_bytes: int) -> _Reading:
+    loop = asyncio.get_running_loop()
+    transport, capture = await loop.connect_read_pipe(lambda: _Capture(max_bytes), os.fdopen(descriptor, "rb", 0))
+    return _Reading(transport, capture)
+
+
+def _kill_group(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _finished(watching: asyncio.Future[Outcome]) -> None:
+    """Waits for a program that was killed. A cancellation meanwhile is raised afterwards."""
+    interruption: asyncio.CancelledError | None = None
+    while not watching.done():
+        try:
+            await asyncio.shield(watching)
+        except asyncio.CancelledError as error:
+            interruption = error
+    if interruption is not None:
+        raise interruption
