@@ -30,6 +30,8 @@ PLANTS: list[tuple[str, str, dict[str, str]]] = [
         },
     ),
     ("adapters", "a face names an adapter", {"cli/planted.py": "import satchel.sandbox\n"}),
+    ("layers", "running programs knows of activation", {"execution/planted.py": "import satchel.activation.session\n"}),
+    ("adapters", "a runner chooses its sandbox", {"execution/planted.py": "import satchel.sandbox\n"}),
     ("adapters", "a session names its store", {"activation/planted.py": "import satchel.stores.jsonl\n"}),
     ("surfaces", "one surface uses another", {"gateway/openai_chat/planted.py": "import satchel.gateway.skills_api\n"}),
     (
@@ -44,6 +46,7 @@ PLANTS: list[tuple[str, str, dict[str, str]]] = [
     ("pure", "the conversation knows pydantic", {"chat/planted.py": "from pydantic import BaseModel\n"}),
     ("sync-library", "the library has a loop", {"library/planted.py": "import asyncio\n"}),
     ("processes", "an adapter starts a process", {"upstream/planted.py": "import subprocess\n"}),
+    ("processes", "a script is started past the sandbox", {"execution/planted.py": "import subprocess\n"}),
     ("turn", "a generation knows how calls are answered", {"engine/round.py": "import satchel.engine.calls\n"}),
     ("turn", "a module of the engine has no place", {"engine/planted.py": ""}),
     (

@@ -1,0 +1,1 @@
+"""Running what skills ship and what models write: workspaces, scripts, shells, files, patches, installs."""

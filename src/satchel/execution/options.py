@@ -1,0 +1,63 @@
+"""What an operator allows: which programs may run, how they are held, what they may install."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+SandboxMode = Literal["required", "preferred", "off"]
+
+INTERPRETERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {".py": ("python",), ".js": ("node",), ".mjs": ("node",), ".sh": ("bash",), ".bash": ("bash",)}
+)
+"""The program, with options of its own, that runs a file with that ending."""
+
+SCRIPT_TIMEOUT_S = 60.0
+OUTPUT_BYTES = 32 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """Whether the host installs packages for a workspace.
+
+    ``hosts`` are the names that an install may reach; empty means those that pip and npm are configured to use here.
+    ``packages`` is the allow-list of names, empty for any.
+    """
+
+    enabled: bool = False
+    hosts: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionOptions:
+    """``scripts`` allows skills' scripts, ``code`` the shell and the file tools. Everything is off until it is allowed.
+
+    ``sandbox``: "required" refuses to run without a full sandbox, "preferred" runs with what there is and says so,
+    "off" looks for none. ``unconfined`` lets code, not scripts, run without one. ``bwrap_floor`` is the oldest version
+    of bubblewrap that is accepted, "" for any that passes its tests. ``interpreters`` maps a file's ending to the
+    command that runs it; taking an entry out refuses such files.
+
+    ``grants`` names host variables by skill: the scripts of that skill get them. Keys of model providers are refused
+    there until ``grants_provider_keys``.
+    """
+
+    scripts: bool = False
+    code: bool = False
+    sandbox: SandboxMode = "required"
+    scripts_network: bool = False
+    code_network: bool = False
+    unconfined: bool = False
+    install: InstallOptions = InstallOptions()
+    temperature: float | None = None
+    bwrap_floor: str = ""
+    interpreters: Mapping[str, tuple[str, ...]] = INTERPRETERS
+    script_timeout_s: float = SCRIPT_TIMEOUT_S
+    shell_timeout_s: float = 120.0
+    longest_shell_timeout_s: float = 600.0
+    install_timeout_s: float = 300.0
+    output_bytes: int = OUTPUT_BYTES
+    grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    grants_provider_keys: bool = False

@@ -1,0 +1,53 @@
+"""How the end of a program is told to a model: one place for scripts, commands and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from satchel.context.budget import format_bytes
+from satchel.execution.workspace import ProducedFile
+from satchel.ports.execution import Confinement, Outcome, Stopped
+
+_STOPPED: dict[Stopped, str] = {
+    "": "stopped by the host",
+    "deadline": "stopped at the time limit",
+    "written": "stopped because it wrote too much",
+    "memory": "stopped because it used too much memory",
+    "killed": "stopped by the host",
+}
+
+
+def render_outcome(
+    title: str,
+    outcome: Outcome,
+    confinement: Confinement,
+    *,
+    produced: Sequence[ProducedFile],
+    notes: Sequence[str] = (),
+    exit_note: str = "",
+) -> str:
+    """``title`` says what ran, like "Ran scripts/audit.py". ``notes`` come first, what was printed is kept as it is.
+
+    ``exit_note`` explains an exit code that is no failure.
+    """
+    lines = [*notes, f"{title} ({how_it_ended(outcome)}, sandbox: {confinement.backend})"]
+    if exit_note:
+        lines.append(exit_note)
+    if confinement.gaps:
+        lines.append(f"Not confined on this host: {'; '.join(confinement.gaps)}.")
+    for name, captured in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
+        text = captured.text
+        if text.strip():
+            lines += [f"{name}:", text.rstrip("\r\n")]
+    if not outcome.stdout.text.strip() and not outcome.stderr.text.strip():
+        lines.append("(no output)")
+    if produced:
+        lines += ["Files produced:", *(f"- {file.path} ({format_bytes(file.bytes)})" for file in produced)]
+    return "\n".join(lines)
+
+
+def how_it_ended(outcome: Outcome) -> str:
+    """The exit code, or why and after how long the host stopped it."""
+    if outcome.exit_code is not None:
+        return f"exit code {outcome.exit_code}"
+    return f"{_STOPPED[outcome.stopped]} after {outcome.duration_s:.0f} s"

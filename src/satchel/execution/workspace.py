@@ -1,0 +1,287 @@
+"""A private directory that one conversation's programs share, and what they left in it.
+
+What lies below ``work``, ``tmp`` and ``state`` was written by confined programs: no link there is ever followed.
+"""
+
+# ruff: noqa: PTH101, PTH102, PTH106, PTH114, PTH118, PTH208 - plain strings and descriptors, as in the path guard.
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shlex
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+
+_PREFIX = "satchel-"
+_MOST_ENTRIES = 20_000
+_DEEPEST = 32
+_MOST_SHOWN = 40
+_HOST_FOLDERS = frozenset({"__pycache__", "node_modules"})
+_BYTECODE = (".pyc", ".pyo")
+
+_LISTED: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_HAS_DIR_FD = os.scandir in os.supports_fd and {os.open, os.unlink, os.rmdir, os.rename} <= os.supports_dir_fd
+
+Stamp = tuple[int, int, int]
+"""Size in bytes, time of the last change in nanoseconds, inode."""
+
+Snapshot = Mapping[str, Stamp]
+"""The regular files of ``Workspace.work`` by their relative paths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """``root`` is a private directory (0700, canonical); everything below it is ours.
+
+    A workspace that is not persistent is the scratch of a single call, and nothing else is offered in it.
+    """
+
+    root: str
+    id: str
+    is_persistent: bool = True
+
+    @property
+    def work(self) -> str:
+        """The working directory and HOME; where output belongs."""
+        return os.path.join(self.root, "work")
+
+    @property
+    def tmp(self) -> str:
+        """TMPDIR."""
+        return os.path.join(self.root, "tmp")
+
+    @property
+    def state(self) -> str:
+        """The shell's state and its wrapper scripts; programs may write it."""
+        return os.path.join(self.root, "state")
+
+    @property
+    def packages(self) -> str:
+        """What was installed; only an install may write it."""
+        return os.path.join(self.root, "packages")
+
+    @property
+    def python_packages(self) -> str:
+        """Installed Python packages: an entry of PYTHONPATH, the target of an install."""
+        return os.path.join(self.packages, "python")
+
+    @property
+    def node_packages(self) -> str:
+        """The prefix of an npm install; its ``node_modules`` is NODE_PATH."""
+        return os.path.join(self.packages, "node")
+
+    @property
+    def packages_bin(self) -> str:
+        """Programs of installed packages, first on PATH."""
+        return os.path.join(self.packages, "bin")
+
+    @property
+    def local_bin(self) -> str:
+        """Programs that a model put there itself, before the host's on PATH."""
+        return os.path.join(self.work, ".local", "bin")
+
+    @property
+    def shims(self) -> str:
+        """``python`` and ``python3`` of the host, so that both always exist and are the same. Read-only inside."""
+        return os.path.join(self.root, "shims")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducedFile:
+    """A file that a program made or changed: ``path`` relative to ``work`` with forward slashes."""
+
+    path: str
+    bytes: int
+
+
+def create_workspace(base: str | None = None, *, persistent: bool = True) -> Workspace:
+    """A new one below ``base``, the system's temporary directory when None. Raises ``OSError``."""
+    root = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+    workspace = Workspace(root=root, id=secrets.token_urlsafe(16), is_persistent=persistent)
+    folders = (
+        workspace.work,
+        workspace.tmp,
+        workspace.state,
+        workspace.packages,
+        workspace.python_packages,
+        workspace.node_packages,
+        workspace.packages_bin,
+        workspace.shims,
+    )
+    for folder in folders:
+        os.mkdir(folder, 0o700)
+    _write_shims(workspace.shims)
+    return workspace
+
+
+def remove_workspace(workspace: Workspace) -> bool:
+    """Removes it with whatever programs left there: odd modes, links, trees of any depth. Nothing outside is touched.
+
+    False when something could not be removed.
+    """
+    root = workspace.root
+    if _HAS_DIR_FD:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            _remove_flat(root)
+    else:
+        shutil.rmtree(root, onerror=_make_writable)
+    return not os.path.lexists(root)
+
+
+def snapshot(workspace: Workspace) -> Snapshot:
+    """The files of ``work`` as they are now: at most some thousands, and none below deep or hidden directories."""
+    return dict(_files(workspace.work))
+
+
+def changed_files(workspace: Workspace, before: Snapshot) -> tuple[ProducedFile, ...]:
+    """What is new or different since ``before``, sorted by path and at most 40. Bytecode and dotfiles do not count."""
+    now = snapshot(workspace)
+    changed = sorted(path for path, stamp in now.items() if before.get(path) != stamp)
+    return tuple(ProducedFile(path=path, bytes=now[path][0]) for path in changed[:_MOST_SHOWN])
+
+
+def host_python() -> str:
+    """The Python that runs us, below a canonical directory and not resolved itself: its virtual environment counts."""
+    folder, name = os.path.split(sys.executable)
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def _write_shims(folder: str) -> None:
+    """Programs and not links to the Python that runs us, because a link would lose its virtual environment."""
+    if os.name == "nt":
+        text, names = f'@"{host_python()}" %*\r\n', ("python.bat", "python3.bat")
+    else:
+        text, names = f'#!/bin/sh\nexec {shlex.quote(host_python())} "$@"\n', ("python", "python3")
+    for name in names:
+        descriptor = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+
+def _files(work: str) -> Iterator[tuple[str, Stamp]]:
+    left = _MOST_ENTRIES
+    waiting: list[tuple[str, ...]] = [()]
+    while waiting:
+        at = waiting.pop()
+        for entry, status in _listed(work, at):
+            left -= 1
+            if left < 0:
+                return
+            path = (*at, entry)
+            if stat.S_ISDIR(status.st_mode):
+                if entry not in _HOST_FOLDERS and len(path) < _DEEPEST:
+                    waiting.append(path)
+            elif stat.S_ISREG(status.st_mode) and not entry.endswith(_BYTECODE):
+                yield "/".join(path), (status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def _listed(work: str, at: tuple[str, ...]) -> list[tuple[str, os.stat_result]]:
+    """Names and states of one directory, reached step by step and never through a link; [] when it is gone."""
+    found: list[tuple[str, os.stat_result]] = []
+    try:
+        with _opened(work, at) as directory, os.scandir(directory) as entries:
+            for entry in entries:
+                if not entry.name.startswith("."):
+                    with contextlib.suppress(FileNotFoundError):
+                        found.append((entry.name, entry.stat(follow_symlinks=False)))
+                if len(found) > _MOST_ENTRIES:
+                    break
+    except OSError:
+        return found
+    return found
+
+
+@contextlib.contextmanager
+def _opened(work: str, at: tuple[str, ...]) -> Generator[int | str]:
+    if not _HAS_DIR_FD:
+        place = os.path.join(work, *at)
+        if os.path.realpath(place) != place:
+            raise NotADirectoryError(place)
+        yield place
+        return
+    current = os.open(work, _LISTED)
+    try:
+        for name in at:
+            deeper = os.open(name, _LISTED, dir_fd=current)
+            os.close(current)
+            current = deeper
+        yield current
+    finally:
+        os.close(current)
+
+
+def _remove_flat(root: str) -> None:
+    """Every directory inside is moved up beside the first ones before it is emptied, so depth costs nothing."""
+    top = os.open(root, _LISTED)
+    try:
+        stuck: set[str] = set()
+        while True:
+            waiting = [name for name in os.listdir(top) if name not in stuck]
+            if not waiting:
+                break
+            for name in waiting:
+                if not _removed(top, name):
+                    _empty(top, name)
+                    if not _removed(top, name):
+                        stuck.add(name)
+    finally:
+        os.close(top)
+    with contextlib.suppress(OSError):
+        os.rmdir(root)
+
+
+def _empty(top: int, name: str) -> None:
+    """Removes the entries of one directory; those that are full directories themselves are moved up to ``top``."""
+    try:
+        _open_up(top, name)
+        directory = os.open(name, _LISTED, dir_fd=top)
+    except OSError:
+        return
+    try:
+        for inner in os.listdir(directory):
+            if not _removed(directory, inner):
+                with contextlib.suppress(OSError):
+                    _open_up(directory, inner)
+                    os.rename(inner, secrets.token_hex(16), src_dir_fd=directory, dst_dir_fd=top)
+    finally:
+        os.close(directory)
+
+
+def _removed(directory: int, name: str) -> bool:
+    """Whether a file or an empty directory could be removed."""
+    for remove in (os.unlink, os.rmdir):
+        try:
+            remove(name, dir_fd=directory)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def _open_up(directory: int, name: str) -> None:
+    """Lets us list and change a directory whose mode forbids it; a link is never followed."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, 0o700, dir_fd=directory, follow_symlinks=False)
+        return
+    place = os.open(name, getattr(os, "O_PATH", 0) | _LISTED, dir_fd=directory)
+    try:
+        os.chmod(f"/proc/self/fd/{place}", 0o700)
+    finally:
+        os.close(place)
+
+
+def _make_writable(remove: Callable[[str], object], path: str, error: object) -> None:
+    """For ``rmtree`` where files may be read-only: one more try."""
+    del error
+    with contextlib.suppress(OSError):
+        if not os.path.islink(path):
+            os.chmod(path, stat.S_IRWXU)
+        remove(path)
