@@ -1,6 +1,6 @@
 """The environment of a program in a workspace, and the paths that it sees. Nothing of the host's passes by default."""
 
-# ruff: noqa: PTH111, PTH112, PTH117, PTH118, PTH120 - plain strings, as everywhere that paths are compared.
+# ruff: noqa: PTH111, PTH112, PTH113, PTH117, PTH118, PTH120 - plain strings, as everywhere that paths are compared.
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from satchel.execution.workspace import Workspace, host_python
 from satchel.ports.execution import Purpose
@@ -31,8 +31,8 @@ _SHORTEST_SECRET = 8
 def session_environment(workspace: Workspace, host: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a program in ``workspace``; ``host`` is the environment of this process.
 
-    PATH has the session's own directories before the host's. Output of Python is not held back in a buffer, so that
-    what a program printed is there when it is stopped.
+    PATH has the session's own directories before the host's. Python holds no output back in a buffer, so that what a
+    program printed is there when it is stopped, and leaves no bytecode beside the sources.
     """
     names = _PASSED_ON_WINDOWS if os.name == "nt" else _PASSED
     passed = {name: host[name] for name in names if host.get(name)}
@@ -47,6 +47,7 @@ def session_environment(workspace: Workspace, host: Mapping[str, str]) -> dict[s
         "PYTHONPATH": workspace.python_packages,
         "NODE_PATH": os.path.join(workspace.node_packages, "node_modules"),
         "PYTHONUNBUFFERED": "1",
+        "PYTHONPYCACHEPREFIX": os.path.join(workspace.tmp, "pycache"),
     }
 
 
@@ -66,10 +67,25 @@ def readable_paths() -> tuple[str, ...]:
     wanted = [sys.prefix, sys.base_prefix]
     node = shutil.which("node", path=os.pathsep.join(host_path(os.environ)))
     if node:
-        program = os.path.realpath(node)
-        prefix = os.path.dirname(os.path.dirname(program))
-        wanted.append(prefix if os.path.isdir(os.path.join(prefix, "lib", "node_modules")) else program)
+        wanted.append(_home_of(node))
     return tuple(dict.fromkeys(_needed(wanted)))
+
+
+def find_program(name: str, workspace: Workspace, environment: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """Where a program of a session lies, and what it needs beside ``readable_paths``; "" when there is none.
+
+    Our own ``python`` is called without its shim. What programs put into the workspace is taken as it is: a link
+    there must not open what it points to.
+    """
+    found = shutil.which(name, path=environment.get("PATH", ""))
+    if not found:
+        return "", ()
+    if os.path.dirname(found) == workspace.shims:
+        return host_python(), ()
+    if found.startswith(workspace.root + os.sep):
+        return found, ()
+    is_venv = os.path.isfile(os.path.join(os.path.dirname(os.path.dirname(found)), "pyvenv.cfg"))
+    return found if is_venv else os.path.realpath(found), tuple(_needed([_home_of(found)]))
 
 
 def launch_paths(workspace: Workspace, purpose: Purpose) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -86,10 +102,10 @@ def is_provider_key(name: str) -> bool:
     return _PROVIDER_NAME.search(name) is not None
 
 
-def secret_values(host: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of variables that are named like secrets, longest first; short values are left out."""
-    found = {value for name, value in host.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET}
-    return tuple(sorted(found, key=len, reverse=True))
+def secret_values(host: Mapping[str, str], also: Collection[str] = ()) -> tuple[str, ...]:
+    """The values of variables that are named like secrets or in ``also``, longest first; short ones are left out."""
+    named = (value for name, value in host.items() if name in also or _SECRET_NAME.search(name))
+    return tuple(sorted({value for value in named if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True))
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
@@ -97,6 +113,13 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     for value in secrets:
         text = text.replace(value, "[masked]")
     return text
+
+
+def _home_of(program: str) -> str:
+    """The directory that a program was installed to, with its library, else the program alone."""
+    real = os.path.realpath(program)
+    folder, name = os.path.split(os.path.dirname(real))
+    return folder if name == "bin" and os.path.isdir(os.path.join(folder, "lib")) else real
 
 
 def _needed(paths: Iterable[str]) -> Iterable[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from satchel.ports.execution import Executor
+
 SandboxMode = Literal["required", "preferred", "off"]
 
 INTERPRETERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -61,3 +63,16 @@ class ExecutionOptions:
     output_bytes: int = OUTPUT_BYTES
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     grants_provider_keys: bool = False
+
+
+def refusal(executor: Executor, mode: SandboxMode, *, unconfined: bool = False) -> str:
+    """Why nothing may be started under ``mode``, "" when it may. A gap is never taken for a sandbox.
+
+    ``unconfined`` is the operator's word that what runs here needs none.
+    """
+    if executor.unavailable_reason:
+        return executor.unavailable_reason
+    if mode != "required" or unconfined or executor.confinement.is_full:
+        return ""
+    gaps = "; ".join(executor.confinement.gaps)
+    return f"This host has no OS sandbox that holds everything ({gaps}), and one is required."

@@ -125,7 +125,11 @@ def remove_workspace(workspace: Workspace) -> bool:
 
     False when something could not be removed.
     """
-    root = workspace.root
+    return remove_tree(workspace.root)
+
+
+def remove_tree(root: str) -> bool:
+    """Removes a directory of ours as ``remove_workspace`` does. False when something is left."""
     if _HAS_DIR_FD:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             _remove_flat(root)

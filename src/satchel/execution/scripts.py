@@ -1,0 +1,252 @@
+"""Running what a skill ships: the file, its interpreter, its environment, and what the model is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from satchel.errors import PathError
+from satchel.execution.bundle import read_script, unix_copy
+from satchel.execution.declared import REQUIREMENTS, header_packages, required_packages
+from satchel.execution.environment import (
+    find_program,
+    is_provider_key,
+    launch_paths,
+    masked,
+    secret_values,
+    session_environment,
+)
+from satchel.execution.interpreters import allowed_endings, extension, interpreter, is_shell
+from satchel.execution.options import ExecutionOptions, refusal
+from satchel.execution.results import render_outcome
+from satchel.execution.workspace import (
+    ProducedFile,
+    Workspace,
+    changed_files,
+    create_workspace,
+    remove_tree,
+    remove_workspace,
+    snapshot,
+)
+from satchel.pathguard import split_path
+from satchel.ports.execution import Executor, Launch, Network, Outcome
+
+SKILL_DIR = "SKILL_DIR"
+Ecosystem = Literal["python", "node"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptRequest:
+    """``directory`` is the skill's, canonical, and ``path`` lies in it; ``packages`` are asked for by the model."""
+
+    skill: str
+    directory: str
+    path: str
+    arguments: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptRun:
+    """What became of it: ``text`` is for the model. ``outcome`` is None when nothing was started."""
+
+    text: str
+    code: str = ""
+    outcome: Outcome | None = None
+    produced: tuple[ProducedFile, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the script ran to its end and said that it went well."""
+        return self.outcome is not None and self.outcome.exit_code == 0
+
+
+class ScriptPackages(Protocol):
+    """What installs packages for scripts, when the operator allows that. Notes are sentences for the model."""
+
+    async def provide(self, packages: Sequence[str], workspace: Workspace, *, ecosystem: Ecosystem) -> Sequence[str]:
+        """Installs what is named and not there yet. Never raises for a package that cannot be had: the notes say so."""
+        ...
+
+    async def run(
+        self, run: Callable[[float], Awaitable[Outcome]], workspace: Workspace, *, deadline_s: float
+    ) -> tuple[Outcome, Sequence[str]]:
+        """Runs, and again after each missing import that it could install, within ``deadline_s`` in all."""
+        ...
+
+
+Keep = Callable[[Workspace, tuple[ProducedFile, ...]], Awaitable[None]]
+
+
+class ScriptRunner:
+    """Runs scripts in one workspace, or each in a scratch of its own.
+
+    ``keep`` is told of produced files before a scratch is removed. ``host`` is this process's environment, of which
+    only an allow-list and what was granted to the skill is passed on. ``base`` is where scratches are made.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        options: ExecutionOptions,
+        *,
+        workspace: Workspace | None = None,
+        packages: ScriptPackages | None = None,
+        host: Mapping[str, str] | None = None,
+        keep: Keep | None = None,
+        base: str | None = None,
+    ) -> None:
+        self._executor = executor
+        self._options = options
+        self._workspace = workspace
+        self._packages = packages if options.install.enabled else None
+        self._host = dict(os.environ if host is None else host)
+        self._keep = keep
+        self._base = base
+        self._provided: set[str] = set()
+
+    @property
+    def interpreters(self) -> Mapping[str, tuple[str, ...]]:
+        """The command by the ending of the file."""
+        return self._options.interpreters
+
+    @property
+    def unavailable_reason(self) -> str:
+        """Why no script can run here, "" when they can."""
+        return refusal(self._executor, self._options.sandbox)
+
+    async def run(self, request: ScriptRequest) -> ScriptRun:
+        """Runs it to its end or its deadline; cancelling kills everything that it started.
+
+        Raises:
+            PathError: the path is refused or leads to no file.
+            SandboxError: it could not be started.
+        """
+        reason = self.unavailable_reason
+        if reason:
+            return ScriptRun(text=f"{reason} The script was not run.", code="sandbox-unavailable")
+        source = await asyncio.to_thread(read_script, request.directory, request.path)
+        command = interpreter(request.path, source, self._options.interpreters)
+        if not command:
+            return self._no_interpreter(request.path)
+        async with self._place() as workspace:
+            environment = self._environment(request, workspace)
+            program, needs = await asyncio.to_thread(find_program, command[0], workspace, environment)
+            if not program:
+                text = f"{command[0]} is not installed on this host, so {request.path} cannot be run."
+                return ScriptRun(text=text, code="interpreter-missing")
+            async with _readable(request, source, command) as directory:
+                launch = self._launch(request, workspace, (program, *command[1:]), needs, directory)
+                launch = replace(launch, env={**environment, SKILL_DIR: directory})
+                return await self._finish(request, source, workspace, launch)
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncGenerator[Workspace]:
+        if self._workspace is not None:
+            yield self._workspace
+            return
+        scratch = await asyncio.to_thread(create_workspace, self._base, persistent=False)
+        try:
+            yield scratch
+        finally:
+            await asyncio.to_thread(remove_workspace, scratch)
+
+    def _environment(self, request: ScriptRequest, workspace: Workspace) -> dict[str, str]:
+        granted = self._options.grants.get(request.skill, ())
+        allowed = (name for name in granted if self._options.grants_provider_keys or not is_provider_key(name))
+        given = {name: self._host[name] for name in allowed if name in self._host}
+        return given | session_environment(workspace, self._host)
+
+    def _launch(
+        self,
+        request: ScriptRequest,
+        workspace: Workspace,
+        command: tuple[str, ...],
+        needs: tuple[str, ...],
+        directory: str,
+    ) -> Launch:
+        readable, writable = launch_paths(workspace, "script")
+        script = os.path.join(directory, *split_path(request.path))  # noqa: PTH118 - a string is what is launched
+        return Launch(
+            command=(*command, script, *request.arguments),
+            purpose="script",
+            cwd=workspace.work,
+            readable=tuple(dict.fromkeys((*readable, *needs, request.directory, directory))),
+            writable=writable,
+            network=Network(mode="open" if self._options.scripts_network else "none"),
+            deadline_s=self._options.script_timeout_s,
+            max_output_bytes=self._options.output_bytes,
+        )
+
+    async def _finish(self, request: ScriptRequest, source: bytes, workspace: Workspace, launch: Launch) -> ScriptRun:
+        declared = await asyncio.to_thread(_declared, request, source)
+        before = await asyncio.to_thread(snapshot, workspace)
+        notes = await self._provide(request, (*request.packages, *declared), workspace)
+
+        async def once(deadline_s: float) -> Outcome:
+            return await self._executor.run(replace(launch, deadline_s=deadline_s))
+
+        if self._packages is None:
+            outcome = await once(launch.deadline_s)
+            if outcome.exit_code and (declared or request.packages):
+                wanted = ", ".join(dict.fromkeys((*request.packages, *declared)))
+                notes.append(f"This script asks for packages ({wanted}); installing is not enabled on this host.")
+        else:
+            outcome, more = await self._packages.run(once, workspace, deadline_s=launch.deadline_s)
+            notes += more
+        produced = await asyncio.to_thread(changed_files, workspace, before)
+        if self._keep is not None and produced:
+            await self._keep(workspace, produced)
+        text = render_outcome(
+            f"Ran {request.path}", outcome, self._executor.confinement, produced=produced, notes=notes
+        )
+        if produced and self._keep is None and not workspace.is_persistent:
+            text += "\nThese files are gone now: nothing is kept between calls on this host."
+        code = "" if outcome.exit_code == 0 else "script-failed"
+        hidden = secret_values(self._host, also=self._options.grants.get(request.skill, ()))
+        return ScriptRun(text=masked(text, hidden), code=code, outcome=outcome, produced=produced)
+
+    async def _provide(self, request: ScriptRequest, wanted: Sequence[str], workspace: Workspace) -> list[str]:
+        """Installs what is named, each name once in a workspace that stays."""
+        done = self._provided if workspace.is_persistent else set[str]()
+        fresh = [name for name in dict.fromkeys(wanted) if name not in done]
+        if self._packages is None or not fresh:
+            return []
+        done.update(fresh)
+        ecosystem: Ecosystem = "node" if extension(request.path) in {".js", ".mjs"} else "python"
+        return list(await self._packages.provide(fresh, workspace, ecosystem=ecosystem))
+
+    def _no_interpreter(self, path: str) -> ScriptRun:
+        endings = allowed_endings(self._options.interpreters)
+        text = f"{path} is not a script that this host runs. Scripts that can be run end in: {endings}."
+        return ScriptRun(text=text, code="script-not-runnable")
+
+
+@asynccontextmanager
+async def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> AsyncGenerator[str]:
+    """The skill's directory; a copy with Unix line ends for a shell script that was saved with others."""
+    if not (is_shell(command) and b"\r\n" in source):
+        yield request.directory
+        return
+    copy = await asyncio.to_thread(unix_copy, request.directory, request.path)
+    try:
+        yield copy
+    finally:
+        await asyncio.to_thread(remove_tree, copy)
+
+
+def _declared(request: ScriptRequest, source: bytes) -> tuple[str, ...]:
+    """What a Python script's header and the requirements files at the skill's root and beside it name."""
+    if extension(request.path) not in {".py", ""}:
+        return ()
+    names = list(header_packages(source.decode("utf-8", "replace")))
+    folder = request.path.replace("\\", "/").rpartition("/")[0]
+    for path in dict.fromkeys((REQUIREMENTS, f"{folder}/{REQUIREMENTS}" if folder else REQUIREMENTS)):
+        with contextlib.suppress(PathError):
+            names += required_packages(read_script(request.directory, path).decode("utf-8", "replace"))
+    return tuple(dict.fromkeys(names))
