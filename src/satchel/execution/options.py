@@ -55,7 +55,7 @@ class ExecutionOptions:
     install: InstallOptions = InstallOptions()
     temperature: float | None = None
     bwrap_floor: str = ""
-    interpreters: Mapping[str, tuple[str, ...]] = INTERPRETERS
+    interpreters: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: INTERPRETERS)
     script_timeout_s: float = SCRIPT_TIMEOUT_S
     shell_timeout_s: float = 120.0
     longest_shell_timeout_s: float = 600.0

@@ -120,6 +120,22 @@ class ScriptRunner:
         """Why no script can run here, "" when they can."""
         return refusal(self._executor, self._options.sandbox)
 
+    @property
+    def terms(self) -> str:
+        """What a model must know of how scripts run here."""
+        network = "The network is open to it" if self._has_network else "It has no network"
+        return f"{network}; files that it makes belong into its working directory."
+
+    @property
+    def _has_network(self) -> bool:
+        return self._options.scripts_network or not self._executor.confinement.network
+
+    async def has_file(self, name: str) -> bool:
+        """Whether a file of exactly that name lies in the working directory that scripts share."""
+        if self._workspace is None or "/" in name or "\0" in name:
+            return False
+        return await asyncio.to_thread(os.path.isfile, os.path.join(self._workspace.work, name))  # noqa: PTH118
+
     async def run(self, request: ScriptRequest) -> ScriptRun:
         """Runs it to its end or its deadline; cancelling kills everything that it started.
 
