@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 from satchel.library.inline import InlineSkill
-from satchel.ports.skills import SkillSource
+from satchel.ports.skills import HasDirectories, SkillSource
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import LoadedSkill, Page, SkillRef
 
@@ -37,3 +38,12 @@ class InlineSource:
         if inline is not None:
             return inline.read(path, offset=offset, max_bytes=max_bytes)
         return await self._base.read(ref, path, offset=offset, max_bytes=max_bytes)
+
+    @asynccontextmanager
+    async def directory(self, ref: SkillRef) -> AsyncGenerator[str]:
+        """That of the base; what the request brought has none."""
+        if ref in self._inline or not isinstance(self._base, HasDirectories):
+            yield ""
+            return
+        async with self._base.directory(ref) as found:
+            yield found

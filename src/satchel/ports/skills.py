@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -41,6 +42,18 @@ class Rescans(Protocol):
     """A source that can be told to look again at where its skills come from; the next ``scan`` answers with those."""
 
     async def rescan(self) -> Catalog: ...
+
+
+@runtime_checkable
+class HasDirectories(Protocol):
+    """A source whose skills lie in directories of this host, so that their scripts can run where they are."""
+
+    def directory(self, ref: SkillRef) -> AbstractAsyncContextManager[str]:
+        """The skill's canonical directory, which stays as long as the block; "" for a skill that has none.
+
+        Nobody writes there. Entering raises ``SkillError`` when the skill is gone.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from satchel.library import Library
 from satchel.skills.catalog import Catalog
@@ -31,3 +33,8 @@ class DirectorySource:
 
     async def read(self, ref: SkillRef, path: str, *, offset: int = 0, max_bytes: int) -> Page:
         return await asyncio.to_thread(self.library.read, ref, path, offset=offset, max_bytes=max_bytes)
+
+    @asynccontextmanager
+    async def directory(self, ref: SkillRef) -> AsyncGenerator[str]:
+        """Where the skill lies. Nothing of ours moves it; whoever removes a skill of an upload does that on its own."""
+        yield (await self.load(ref)).location

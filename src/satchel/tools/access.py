@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 from satchel.chat.messages import Json
 from satchel.chat.request import Choice
 from satchel.context.budget import INDEX_FILES, truncate
 from satchel.errors import PathError, SkillError
-from satchel.ports.skills import SkillSource
+from satchel.execution.bundle import private_copy
+from satchel.execution.interpreters import is_runnable
+from satchel.execution.workspace import remove_tree
+from satchel.ports.skills import HasDirectories, SkillSource
 from satchel.skills.catalog import Catalog
+from satchel.skills.files import is_manifest
 from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill, SkillFile
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
@@ -18,10 +25,13 @@ from satchel.tools.base import ToolResult, failure
 
 READ_TOOL = "skills_read"
 LIST_TOOL = "skills_list"
+RUN_TOOL = "skills_run"
 SEARCH_TOOL = "skill_search"
 FULL_TOOL = "skill_read"
 
+_COMMAND = re.compile(r"[ \t]*(?:[$>][ \t]+)?\S*(?:python|node|sh)[0-9.]*[ \t]+\S*")
 _SMALLEST_PAGE = 256
+_LARGEST_COPY = 16 * 1024 * 1024
 _NAMES_SHOWN = 40
 _LABEL_LENGTH = 160
 _GIVEN_LENGTH = 80
@@ -31,7 +41,8 @@ class SkillAccess:
     """The skills of one turn: ``reachable`` is all there is, ``selected`` are the names that the caller asked for.
 
     A page has at most ``page_bytes`` bytes. Files are indexed once a turn, pages are read from the source each time.
-    ``offers_choices`` False leaves ``choices`` empty, for models that nobody leads.
+    ``offers_choices`` False leaves ``choices`` empty, for models that nobody leads. ``runnable`` are the endings of
+    scripts that may be run, none when scripts may not.
     """
 
     def __init__(
@@ -42,6 +53,7 @@ class SkillAccess:
         selected: Collection[str] = (),
         page_bytes: int = 48 * 1024,
         offers_choices: bool = True,
+        runnable: Collection[str] = (),
     ) -> None:
         self._source = source
         self._catalog = Catalog(skills=tuple(reachable))
@@ -51,6 +63,7 @@ class SkillAccess:
         self.selected = frozenset(name.casefold() for name in selected)
         self.page_bytes = max(_SMALLEST_PAGE, page_bytes)
         self._offers_choices = offers_choices
+        self._runnable = frozenset(runnable)
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -84,6 +97,51 @@ class SkillAccess:
             self._next[skill.name, path] = page.next_offset
         return page, repeated
 
+    def scripts(self, loaded: LoadedSkill) -> list[SkillFile]:
+        """The files of a skill that may be run, in the order of its index."""
+        return [file for file in bundled(loaded) if is_runnable(file, self._runnable)]
+
+    async def has_scripts(self) -> bool:
+        """Whether a reachable skill ships a script that may be run; the selected ones are looked at first."""
+        if not self._runnable:
+            return False
+        for skill in sorted(self.skills, key=lambda skill: skill.name.casefold() not in self.selected):
+            with contextlib.suppress(SkillError):
+                if self.scripts(await self.load(skill)):
+                    return True
+        return False
+
+    @asynccontextmanager
+    async def directory(self, skill: Skill) -> AsyncGenerator[str]:
+        """The skill's files on disk: its own directory, or a copy of its texts that is gone afterwards.
+
+        Raises:
+            SkillError: it is gone.
+            PathError: a file of it cannot be copied.
+        """
+        if isinstance(self._source, HasDirectories):
+            async with self._source.directory(skill.ref) as found:
+                if found:
+                    yield found
+                    return
+        copy = await asyncio.to_thread(private_copy, await self._texts(skill))
+        try:
+            yield copy
+        finally:
+            await asyncio.to_thread(remove_tree, copy)
+
+    async def _texts(self, skill: Skill) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        room = _LARGEST_COPY
+        for file in (await self.load(skill)).files:
+            room -= file.bytes if file.is_text else 0
+            if room < 0:
+                raise PathError("path-refused", f"The files of this skill are larger than {_LARGEST_COPY} bytes.")
+            if file.is_text:
+                page = await self._source.read(skill.ref, file.path, max_bytes=max(file.bytes, _SMALLEST_PAGE))
+                found[file.path] = page.text.encode()
+        return found
+
     def advise(self, name: str) -> str:
         """A sentence for a call to a tool that does not exist but is the name of a reachable skill, else ""."""
         skill = self.find(name)
@@ -110,6 +168,17 @@ class SkillAccess:
             return ()
         ordered = sorted(self.skills, key=lambda skill: skill.name.casefold() not in self.selected)
         return tuple(choice for skill in ordered for choice in self._choices_of(skill))
+
+    def run_choices(self) -> tuple[Choice, ...]:
+        """The scripts of the skills whose instructions were read, each with the line that speaks of it."""
+        if not self._offers_choices:
+            return ()
+        read = [loaded for name, loaded in self._loaded.items() if (name, MANIFEST) in self._next]
+        return tuple(
+            _choice(loaded.skill, file.path, label=mention(loaded.body, file.path) or f"runs {file.path}")
+            for loaded in read
+            for file in self.scripts(loaded)[:INDEX_FILES]
+        )
 
     def _choices_of(self, skill: Skill) -> list[Choice]:
         if (skill.name, MANIFEST) not in self._next:
@@ -145,6 +214,29 @@ def mention(body: str, path: str) -> str:
             line = re.match(r"[^\r\n]*", body[start:])
             return truncate(one_line(line.group() if line else ""), _LABEL_LENGTH)
     return ""
+
+
+def usage(body: str, path: str) -> str:
+    """What follows ``path`` in a command that ``body`` shows, in code marks or behind an interpreter; else ""."""
+    for found in re.finditer(rf"(?<![\w.-]){re.escape(path)}[ \t]+([^`\r\n]+)", body):
+        before = body[body.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if before.count("`") % 2 or _COMMAND.fullmatch(before):
+            return one_line(found.group(1))[:_LABEL_LENGTH]
+    return ""
+
+
+def plain_path(path: str) -> str:
+    """The path without ``./`` in front, and SKILL.md for nothing. ``..`` stays: its refusal says what it is."""
+    plain = path.replace("\\", "/")
+    while plain.startswith("./"):
+        plain = plain[2:].lstrip("/")
+    return MANIFEST if plain in {"", "."} or is_manifest(plain) else plain
+
+
+def without_prefix(skill: str, path: str) -> str:
+    """Models spell ``api.md`` of skill ``pdf`` as it lies in the skills directory: ``pdf/api.md``."""
+    folder, slash, rest = path.partition("/")
+    return rest if slash and folder.casefold() == skill.casefold() else path
 
 
 def text_argument(arguments: Mapping[str, Json], *names: str) -> str:

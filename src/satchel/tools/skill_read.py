@@ -49,4 +49,4 @@ class SkillRead:
             return told(error, skill=skill.name, path=MANIFEST)
         body = loaded.body.lstrip("\r\n")
         whole = Page(text=body, start=0, end=page.end, total=page.end)
-        return delivered(loaded, whole, repeated=repeated)
+        return delivered(self._access, loaded, whole, repeated=repeated)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from satchel.chat.request import ToolSpec
 from satchel.context.budget import INDEX_FILES, format_bytes
 from satchel.errors import PathError, SkillError
-from satchel.skills.files import is_manifest
 from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 from satchel.tools.access import (
     LIST_TOOL,
     READ_TOOL,
+    RUN_TOOL,
     SkillAccess,
     bundled,
     offset_argument,
+    plain_path,
     read_call,
     text_argument,
     told,
+    usage,
+    without_prefix,
 )
 from satchel.tools.base import ToolCall, ToolContext, ToolResult
 
@@ -58,8 +62,8 @@ class SkillsRead:
         skill = self._access.find(given) if given else None
         if skill is None:
             return self._access.no_such_skill(given)
-        whole = _plain(text_argument(call.arguments, "path", "file", "resource", "script"))
-        path = _plain(_without_prefix(skill.name, whole))
+        whole = plain_path(text_argument(call.arguments, "path", "file", "resource", "script"))
+        path = plain_path(without_prefix(skill.name, whole))
         offset = offset_argument(call.arguments)
         try:
             try:
@@ -71,7 +75,7 @@ class SkillsRead:
                 page, repeated = await self._access.read(skill, whole, offset)
                 path = whole
             if path == MANIFEST and page.is_last:
-                return delivered(await self._access.load(skill), page, repeated=repeated)
+                return delivered(self._access, await self._access.load(skill), page, repeated=repeated)
         except PathError as error:
             return told(error, skill=skill.name, path=path, more=await self._instead(skill, path, error))
         except SkillError as error:
@@ -94,18 +98,14 @@ class SkillsRead:
         return f"Did you mean {listed}?" if near else f'{LIST_TOOL}(skill="{skill.name}") lists its files.'
 
 
-def _plain(path: str) -> str:
-    """The path without ``./`` in front, and SKILL.md for nothing. ``..`` stays: its refusal says what it is."""
-    plain = path.replace("\\", "/")
-    while plain.startswith("./"):
-        plain = plain[2:].lstrip("/")
-    return MANIFEST if plain in {"", "."} or is_manifest(plain) else plain
-
-
-def _without_prefix(skill: str, path: str) -> str:
-    """Models spell ``api.md`` of skill ``pdf`` as it lies in the skills directory: ``pdf/api.md``."""
-    folder, slash, rest = path.partition("/")
-    return rest if slash and folder.casefold() == skill.casefold() else path
+def _how_to_run(loaded: LoadedSkill, script: str) -> str:
+    example = {"skill": loaded.name, "path": script, "args": usage(loaded.body, script) or "ARGUMENTS"}
+    return (
+        f"[Satchel: running scripts here, not part of {MANIFEST}]\n"
+        f"{RUN_TOOL} runs a script of this skill where it lies. Folders that the text above may name for other programs"
+        f" do not exist here, and no shell finds the script. Arguments, for example: "
+        f"{json.dumps(example, ensure_ascii=False)}"
+    )
 
 
 def page_text(skill: Skill, path: str, page: Page, *, repeated: bool) -> str:
@@ -121,8 +121,8 @@ def page_text(skill: Skill, path: str, page: Page, *, repeated: bool) -> str:
     return f"{text}\n\n[Truncated. Continue with {read_call(skill.name, path, page.end)}.]"
 
 
-def delivered(loaded: LoadedSkill, page: Page, *, repeated: bool) -> ToolResult:
-    """The last page of the instructions, with the index of the bundled files."""
+def delivered(access: SkillAccess, loaded: LoadedSkill, page: Page, *, repeated: bool) -> ToolResult:
+    """The last page of the instructions, with the index of the bundled files and how to run those that can be."""
     text = page_text(loaded.skill, MANIFEST, page, repeated=repeated)
     files = bundled(loaded)
     if files:
@@ -134,6 +134,9 @@ def delivered(loaded: LoadedSkill, page: Page, *, repeated: bool) -> ToolResult:
             lines.append(f'({len(files) - INDEX_FILES} more; call {LIST_TOOL}(skill="{loaded.name}"))')
         head = f"[Files of this skill, not part of SKILL.md; read one with {READ_TOOL} when the task calls for it]"
         text = "\n".join((text.rstrip("\r\n"), "", head, *lines))
+    scripts = access.scripts(loaded)
+    if scripts:
+        text += f"\n\n{_how_to_run(loaded, scripts[0].path)}"
     return ToolResult(
         text=text,
         skill=loaded.name,

@@ -1,0 +1,218 @@
+"""``skills_run``: runs a script that a skill ships, with arguments that no shell reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from satchel.chat.messages import Json
+from satchel.chat.request import ToolSpec
+from satchel.context.budget import INDEX_FILES
+from satchel.errors import PathError, SandboxError, SkillError
+from satchel.execution.declared import asked_packages
+from satchel.execution.scripts import ScriptRequest, ScriptRunner
+from satchel.skills.model import MANIFEST, LoadedSkill, Skill
+from satchel.skills.names import near_names
+from satchel.skills.oneline import one_line
+from satchel.tools.access import RUN_TOOL, SkillAccess, plain_path, text_argument, told, usage, without_prefix
+from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, failure
+
+_PLACEHOLDER = re.compile(r"(?:\$\{?[A-Z_]*SKILL_DIR\}?|\{baseDir\})/")
+_QUOTING = (
+    'args begins with "[" and is not a list of texts. Write a list as ["first", "second value"], each argument in'
+    ' double quotes; write one argument that begins with a bracket as ["[like this"].'
+)
+
+SPEC = ToolSpec(
+    name=RUN_TOOL,
+    description="Run a script that a skill ships.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "skill": {"type": "string", "description": "The skill's name."},
+            "path": {"type": "string", "description": "The script inside the skill, like scripts/report.py."},
+            "args": {
+                "type": "string",
+                "description": "Its arguments as on a command line; quote those with blanks. No shell reads them.",
+            },
+        },
+        "required": ["skill", "path"],
+    },
+)
+
+
+class SkillsRun:
+    """Runs scripts of what the turn may reach. Its ``spec.choices`` are the scripts of skills that were read."""
+
+    def __init__(self, access: SkillAccess, runner: ScriptRunner) -> None:
+        self._access = access
+        self._runner = runner
+        self._ran: set[tuple[str, str]] = set()
+        self._spec = replace(SPEC, description=f"{SPEC.description} {runner.terms}")
+
+    @property
+    def spec(self) -> ToolSpec:
+        open_choices = (
+            choice
+            for choice in self._access.run_choices()
+            if (choice.arguments["skill"], choice.arguments["path"]) not in self._ran
+        )
+        return replace(self._spec, choices=tuple(open_choices))
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        given = text_argument(call.arguments, "skill", "skill_name", "name")
+        skill = self._access.find(given) if given else None
+        if skill is None:
+            return self._access.no_such_skill(given, tool=RUN_TOOL)
+        whole = _PLACEHOLDER.sub("", text_argument(call.arguments, "path", "script", "file"), count=1)
+        path = whole
+        try:
+            loaded = await self._access.load(skill)
+            path = _meant(loaded, whole)
+            if path == MANIFEST:
+                return self._which(loaded, "", f"{RUN_TOOL} needs the path of a script.")
+            arguments = await self._arguments(call.arguments)
+            if isinstance(arguments, str):
+                return failure("arguments-unreadable", arguments, skill=skill.name, path=path)
+            context.report(Progress(phase="running", detail=f"{skill.name}: {path}"))
+            try:
+                result = await self._run(skill, path, arguments, _packages(call.arguments))
+            except PathError as error:
+                if error.code not in {"path-not-found", "not-a-file"}:
+                    raise
+                return _glued(loaded, whole) or self._which(loaded, path, error.message)
+        except PathError as error:
+            return told(error, skill=skill.name, path=path)
+        except (SandboxError, SkillError) as error:
+            return failure(error.code, f"{error.message} {error.hint}".rstrip(), skill=skill.name, path=path)
+        context.report(Progress(phase="finished", detail=f"{skill.name}: {path}", files=result.files))
+        return result
+
+    async def _run(self, skill: Skill, path: str, arguments: tuple[str, ...], packages: tuple[str, ...]) -> ToolResult:
+        async with self._access.directory(skill) as directory:
+            done = await self._runner.run(
+                ScriptRequest(skill=skill.name, directory=directory, path=path, arguments=arguments, packages=packages)
+            )
+        if done.outcome is None:
+            return failure(done.code, done.text, skill=skill.name, path=path)
+        self._ran.add((skill.name, path))
+        return ToolResult(
+            text=done.text,
+            ok=done.ok,
+            code=done.code,
+            skill=skill.name,
+            path=path,
+            files=tuple(file.path for file in done.produced),
+        )
+
+    def _which(self, loaded: LoadedSkill, wanted: str, reason: str) -> ToolResult:
+        """A refusal that names the skill's scripts and a call that would run the likeliest."""
+        scripts = [file.path for file in self._access.scripts(loaded)]
+        if not scripts:
+            text = f'{reason} The skill "{loaded.name}" ships no script that can be run here.'
+            return failure("path-not-found", text, skill=loaded.name, path=wanted)
+        same = [path for path in scripts if path.rpartition("/")[2] == wanted.rpartition("/")[2]]
+        likely = (*same, *near_names(wanted, scripts), *scripts)[0]
+        meant = {"skill": loaded.name, "path": likely} | _shown_usage(loaded, likely)
+        listed = ", ".join(one_line(path) for path in scripts[:INDEX_FILES])
+        text = f"{reason} Its scripts: {listed}. Call {RUN_TOOL} with, for example, {_json(meant)}."
+        return failure("path-not-found", text, skill=loaded.name, path=wanted)
+
+    async def _arguments(self, given: Mapping[str, Json]) -> tuple[str, ...] | str:
+        """The argument vector, or a sentence that says how to write it."""
+        value = next(
+            (given[name] for name in ("args", "arguments", "argv") if given.get(name) not in (None, "", [])), ""
+        )
+        if isinstance(value, list):
+            return tuple(item if isinstance(item, str) else _json(item) for item in value if item is not None)
+        if isinstance(value, dict):
+            return 'args must be one text or a list of texts, like ["--month", "2026-05"], and not an object.'
+        if not isinstance(value, str):
+            return (_json(value),)
+        text = value.strip()
+        if text.startswith("["):
+            return _listed(text)
+        if any(char.isspace() for char in text) and await self._runner.has_file(text):
+            return (text,)
+        return tuple(split_arguments(text))
+
+
+def _meant(loaded: LoadedSkill, whole: str) -> str:
+    """The path as the skill spells it; the skill may really have a folder of its own name."""
+    spelled = plain_path(whole)
+    if any(file.path == spelled for file in loaded.files):
+        return spelled
+    return plain_path(without_prefix(loaded.name, spelled))
+
+
+def _glued(loaded: LoadedSkill, whole: str) -> ToolResult | None:
+    """For a path with an interpreter in front or arguments behind it: the call that was meant."""
+    words = whole.split()
+    files = {file.path for file in loaded.files} - {MANIFEST}
+    for word in words[:2] if len(words) > 1 else ():
+        path = _meant(loaded, _PLACEHOLDER.sub("", word, count=1))
+        if path in files:
+            rest = whole.split(word, 1)[1].strip()
+            meant = {"skill": loaded.name, "path": path} | ({"args": rest} if rest else {})
+            text = (
+                f"path names the script and nothing else; arguments go into args. Call {RUN_TOOL} with {_json(meant)}."
+            )
+            return failure("path-not-found", text, skill=loaded.name, path=path)
+    return None
+
+
+def _shown_usage(loaded: LoadedSkill, path: str) -> dict[str, str]:
+    shown = usage(loaded.body, path)
+    return {"args": shown} if shown else {}
+
+
+def split_arguments(text: str) -> list[str]:
+    """The words of a command line. Nothing is expanded, and a quote that never ends is taken to end with the text.
+
+    Single quotes keep everything. In double quotes a backslash escapes a double quote and itself, outside of quotes
+    any character.
+    """
+    words: list[str] = []
+    for found in _WORD.finditer(text):
+        pieces = _PIECE.finditer(found.group())
+        words.append("".join(_unquoted(piece) for piece in pieces))
+    return words
+
+
+_SINGLE = r"'[^']*(?:'|\Z)"
+_DOUBLE = r'"(?:[^"\\]|\\["\\]|\\)*(?:"|\Z)'
+_WORD = re.compile(rf"(?:{_SINGLE}|{_DOUBLE}|\\.|\\\Z|[^\s'\"\\])+", re.DOTALL)
+_PIECE = re.compile(rf"(?P<single>{_SINGLE})|(?P<double>{_DOUBLE})|\\(?P<escaped>.)|(?P<plain>[^'\"\\]+|\\)", re.DOTALL)
+
+
+def _unquoted(piece: re.Match[str]) -> str:
+    if piece["single"] is not None:
+        return piece["single"].removeprefix("'").removesuffix("'")
+    if piece["double"] is not None:
+        ended = re.fullmatch(r'"((?:\\["\\]|[^"])*)"?', piece["double"], re.DOTALL)
+        return re.sub(r'\\(["\\])', r"\1", ended[1] if ended else piece["double"][1:])
+    return piece["escaped"] if piece["escaped"] is not None else piece["plain"]
+
+
+def _listed(text: str) -> tuple[str, ...] | str:
+    try:
+        value: Json = json.loads(text)
+    except ValueError:
+        return _QUOTING
+    if not isinstance(value, list):
+        return _QUOTING
+    items = [item for item in value if isinstance(item, str)]
+    return tuple(items) if len(items) == len(value) else _QUOTING
+
+
+def _packages(given: Mapping[str, Json]) -> tuple[str, ...]:
+    value = given.get("packages")
+    if isinstance(value, list):
+        return tuple(name for item in value if isinstance(item, str) for name in asked_packages(item))
+    return asked_packages(value) if isinstance(value, str) else ()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
