@@ -1,0 +1,158 @@
+"""Files that programs produced, kept for a while after their workspace is gone. Safe to use from several threads."""
+
+# ruff: noqa: PTH108, PTH118 - plain strings and descriptors, as in the path guard.
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from satchel.errors import PathError
+from satchel.execution.workspace import ProducedFile, Workspace, remove_tree
+from satchel.pathguard import open_inside
+
+_PREFIX = "satchel-artifacts-"
+_CHUNK = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A kept file. ``id`` is random and is all that a download needs; ``owner`` is the workspace's id.
+
+    ``path`` is where it lay, relative to the working directory. ``expires`` is on the shelf's own clock.
+    """
+
+    id: str
+    owner: str
+    path: str
+    bytes: int
+    expires: float
+
+    @property
+    def name(self) -> str:
+        """The last part of the path, for a download: nothing in it ends a header or names a directory."""
+        last = self.path.rpartition("/")[2]
+        return "".join(char if char.isprintable() and char not in '"\\' else "_" for char in last) or "file"
+
+
+class Artifacts:
+    """A shelf of at most ``max_bytes`` and ``max_files``, each file for ``ttl_s`` seconds; the oldest make room.
+
+    It is a private directory below ``base`` that ``close`` removes. The newer version of a path replaces the older.
+    """
+
+    def __init__(
+        self,
+        *,
+        base: str | None = None,
+        max_bytes: int = 256 * 1024 * 1024,
+        max_file_bytes: int = 64 * 1024 * 1024,
+        max_files: int = 1000,
+        ttl_s: float = 3600.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._root = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+        self._max_bytes = max_bytes
+        self._max_file_bytes = min(max_file_bytes, max_bytes)
+        self._max_files = max_files
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._kept: OrderedDict[str, Artifact] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, workspace: Workspace, files: Iterable[ProducedFile]) -> tuple[Artifact, ...]:
+        """Copies files of ``workspace``. What is gone, no regular file any more or too large is left out."""
+        return tuple(kept for file in files if (kept := self._keep(workspace, file.path)) is not None)
+
+    def get(self, artifact_id: str) -> Artifact | None:
+        """The artifact of that id, None when it never was or is gone."""
+        with self._lock:
+            self._sweep()
+            return self._kept.get(artifact_id)
+
+    def of(self, owner: str) -> tuple[Artifact, ...]:
+        """What is kept of one workspace, oldest first."""
+        with self._lock:
+            self._sweep()
+            return tuple(item for item in self._kept.values() if item.owner == owner)
+
+    def open(self, artifact_id: str) -> BinaryIO | None:
+        """Opens it for reading, None when it is gone. The caller closes it; it can be read even when it expires."""
+        with self._lock:
+            self._sweep()
+            if artifact_id not in self._kept:
+                return None
+            return open(self._place(artifact_id), "rb")  # noqa: PTH123 - handed to the caller
+
+    def sweep(self) -> int:
+        """Removes what has expired and returns how many are kept."""
+        with self._lock:
+            self._sweep()
+            return len(self._kept)
+
+    def close(self) -> None:
+        """Removes everything. Nothing can be kept afterwards."""
+        with self._lock:
+            self._kept.clear()
+            self._max_files = 0
+            remove_tree(self._root)
+
+    def _keep(self, workspace: Workspace, path: str) -> Artifact | None:
+        artifact_id = secrets.token_urlsafe(18)
+        try:
+            source = open_inside(workspace.work, path)
+        except PathError:
+            return None
+        with os.fdopen(source, "rb") as reading, self._lock:
+            if self._max_files == 0:
+                return None
+            size = self._copy(reading, self._place(artifact_id))
+            if size is None:
+                return None
+            for item in [item for item in self._kept.values() if (item.owner, item.path) == (workspace.id, path)]:
+                self._drop(item.id)
+            kept = Artifact(
+                id=artifact_id, owner=workspace.id, path=path, bytes=size, expires=self._clock() + self._ttl_s
+            )
+            self._kept[artifact_id] = kept
+            self._sweep()
+            return kept
+
+    def _copy(self, reading: BinaryIO, target: str) -> int | None:
+        """How many bytes were copied; None when there are too many, and then nothing is left of them."""
+        size = 0
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as writing:
+            while chunk := reading.read(_CHUNK):
+                size += len(chunk)
+                if size > self._max_file_bytes:
+                    break
+                writing.write(chunk)
+        if size > self._max_file_bytes:
+            os.unlink(target)
+            return None
+        return size
+
+    def _sweep(self) -> None:
+        now = self._clock()
+        for item in [item for item in self._kept.values() if item.expires <= now]:
+            self._drop(item.id)
+        held = sum(item.bytes for item in self._kept.values())
+        while self._kept and (held > self._max_bytes or len(self._kept) > self._max_files):
+            held -= self._drop(next(iter(self._kept)))
+
+    def _drop(self, artifact_id: str) -> int:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._place(artifact_id))
+        return self._kept.pop(artifact_id).bytes
+
+    def _place(self, artifact_id: str) -> str:
+        return os.path.join(self._root, artifact_id)
