@@ -37,9 +37,12 @@ def required_packages(text: str) -> tuple[str, ...]:
 
 
 def asked_packages(given: str) -> tuple[str, ...]:
-    """Packages in one text, between commas, semicolons or blanks; a version's second bound stays with its name."""
+    """Packages in one text, between commas, semicolons or blanks; a version's second bound stays with its name.
+
+    () when there is an option among them: what follows one need not be a package.
+    """
     pieces = re.split(r"[;\s]+|,(?!\s*[<>=!~])", given)
-    return _plain(pieces)
+    return () if any(piece.startswith("-") for piece in pieces) else _plain(pieces)
 
 
 def _plain(lines: Iterable[str]) -> tuple[str, ...]:

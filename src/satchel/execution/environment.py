@@ -1,4 +1,7 @@
-"""The environment of a program in a workspace, and the paths that it sees. Nothing of the host's passes by default."""
+"""The environment of a program in a workspace, and the paths that it sees. Nothing of the host's passes by default.
+
+Most of it looks at the disk: from an event loop, call it in a thread.
+"""
 
 # ruff: noqa: PTH111, PTH112, PTH113, PTH117, PTH118, PTH120 - plain strings, as everywhere that paths are compared.
 

@@ -150,16 +150,12 @@ class ScriptRunner:
         command = interpreter(request.path, source, self._options.interpreters)
         if not command:
             return self._no_interpreter(request.path)
-        async with self._place() as workspace:
-            environment = self._environment(request, workspace)
-            program, needs = await asyncio.to_thread(find_program, command[0], workspace, environment)
-            if not program:
+        async with self._place() as workspace, _readable(request, source, command) as directory:
+            launch = await asyncio.to_thread(self._launch, request, workspace, command, directory)
+            if launch is None:
                 text = f"{command[0]} is not installed on this host, so {request.path} cannot be run."
                 return ScriptRun(text=text, code="interpreter-missing")
-            async with _readable(request, source, command) as directory:
-                launch = self._launch(request, workspace, (program, *command[1:]), needs, directory)
-                launch = replace(launch, env={**environment, SKILL_DIR: directory})
-                return await self._finish(request, source, workspace, launch)
+            return await self._finish(request, source, workspace, launch)
 
     @asynccontextmanager
     async def _place(self) -> AsyncGenerator[Workspace]:
@@ -172,26 +168,24 @@ class ScriptRunner:
         finally:
             await asyncio.to_thread(remove_workspace, scratch)
 
-    def _environment(self, request: ScriptRequest, workspace: Workspace) -> dict[str, str]:
+    def _launch(
+        self, request: ScriptRequest, workspace: Workspace, command: tuple[str, ...], directory: str
+    ) -> Launch | None:
+        """What to start, None when the interpreter is not there. ``directory`` is where the script is run from."""
         granted = self._options.grants.get(request.skill, ())
         allowed = (name for name in granted if self._options.grants_provider_keys or not is_provider_key(name))
         given = {name: self._host[name] for name in allowed if name in self._host}
-        return given | session_environment(workspace, self._host)
-
-    def _launch(
-        self,
-        request: ScriptRequest,
-        workspace: Workspace,
-        command: tuple[str, ...],
-        needs: tuple[str, ...],
-        directory: str,
-    ) -> Launch:
+        environment = given | session_environment(workspace, self._host) | {SKILL_DIR: directory}
+        program, needs = find_program(command[0], workspace, environment)
+        if not program:
+            return None
         readable, writable = launch_paths(workspace, "script")
         script = os.path.join(directory, *split_path(request.path))  # noqa: PTH118 - a string is what is launched
         return Launch(
-            command=(*command, script, *request.arguments),
+            command=(program, *command[1:], script, *request.arguments),
             purpose="script",
             cwd=workspace.work,
+            env=environment,
             readable=tuple(dict.fromkeys((*readable, *needs, request.directory, directory))),
             writable=writable,
             network=Network(mode="open" if self._options.scripts_network else "none"),

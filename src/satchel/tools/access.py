@@ -98,8 +98,9 @@ class SkillAccess:
         return page, repeated
 
     def scripts(self, loaded: LoadedSkill) -> list[SkillFile]:
-        """The files of a skill that may be run, in the order of its index."""
-        return [file for file in bundled(loaded) if is_runnable(file, self._runnable)]
+        """The files of a skill that may be run, those that its instructions name first."""
+        found = [file for file in bundled(loaded) if is_runnable(file, self._runnable)]
+        return sorted(found, key=lambda file: file.path not in loaded.body)
 
     async def has_scripts(self) -> bool:
         """Whether a reachable skill ships a script that may be run; the selected ones are looked at first."""

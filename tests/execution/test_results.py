@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from satchel.execution.results import render_outcome
+from satchel.execution.workspace import ProducedFile
+from satchel.ports.execution import Captured, Confinement, Outcome, Stopped
+
+FULL = Confinement(backend="bubblewrap", writes=True, network=True, home=True, process_tree=True)
+
+
+def test_everything_that_can_be_said_stands_in_its_place() -> None:
+    outcome = Outcome(exit_code=1, stdout=Captured(head=b"out\n\n"), stderr=Captured(head=b"\xffbad\n"))
+    text = render_outcome(
+        "Ran x",
+        outcome,
+        Confinement(backend="job", gaps=("a", "b")),
+        produced=[ProducedFile(path="a/b.csv", bytes=2048)],
+        notes=["First note."],
+        exit_note="No line matched.",
+    )
+    assert text == (
+        "First note.\nRan x (exit code 1, sandbox: job)\nNo line matched.\nNot confined on this host: a; b.\n"
+        "stdout:\nout\nstderr:\n\ufffdbad\nFiles produced:\n- a/b.csv (2 KB)"
+    )
+
+
+def test_nothing_is_said_to_be_nothing_and_a_gap_in_the_output_is_named() -> None:
+    assert render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=()) == (
+        "Ran x (exit code 0, sandbox: bubblewrap)\n(no output)"
+    )
+    cut = Outcome(exit_code=0, stdout=Captured(head=b"a" * 5, tail=b"z" * 5, dropped_bytes=90))
+    assert "stdout:\naaaaa\n[... 90 bytes left out ...]\nzzzzz" in render_outcome("Ran x", cut, FULL, produced=())
+
+
+def test_a_program_that_was_stopped_is_never_told_as_one_that_ended() -> None:
+    reasons: dict[Stopped, str] = {
+        "deadline": "time limit",
+        "written": "wrote too much",
+        "memory": "too much memory",
+        "killed": "by the host",
+    }
+    for stopped, said in reasons.items():
+        text = render_outcome("Ran x", Outcome(exit_code=None, stopped=stopped, duration_s=2.4), FULL, produced=())
+        assert said in text.partition("\n")[0]
+        assert "after 2 s" in text
+        assert "exit code" not in text
