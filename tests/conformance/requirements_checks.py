@@ -66,6 +66,9 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("checks-35-6", "checks", "A link in the middle that leaves is refused as a link.", "tests/test_pathguard.py::test_a_link_in_the_middle_of_a_path_is_checked_too"),
     Requirement("checks-35-7", "checks", "A sibling whose name begins like the root is outside.", "tests/test_pathguard.py::test_inside_is_about_whole_segments"),
     # Whose tool it is, and how many are answered
+    Requirement("checks-36-1", "checks", "Arguments may be a list, a number, a line or a list in a text.", "tests/tools/test_skills_run.py::test_arguments_are_taken_as_models_write_them"),
+    Requirement("checks-36-2", "checks", "A bracket that begins no list is refused with how to quote it.", "tests/tools/test_skills_run.py::test_a_list_that_is_none_is_refused_with_the_way_to_write_it"),
+    Requirement("checks-36-3", "checks", "A path with arguments behind it is answered with the call that was meant.", "tests/tools/test_skills_run.py::test_a_path_that_is_none_is_answered_with_the_call_that_was_meant"),
     Requirement("checks-37-1", "checks", "A tool of the client with the name of ours is the one that counts, and that is told.", "tests/engine/test_turn.py::test_a_client_tool_of_the_same_name_wins"),
     Requirement("checks-37-2", "checks", "A call to an unknown tool with the name of a skill is answered with how to read it.", "tests/engine/test_turn.py::test_wrong_calls_are_answered_in_the_loop"),
     Requirement("checks-37-3", "checks", "Of nine calls in a round eight are answered.", "tests/engine/test_turn.py::test_no_more_than_eight_calls_a_round"),

@@ -18,7 +18,7 @@ from tests.project.tree import ROOT
 
 SEED_ROWS = {"000": AGENT_SH, "001": TENSORSHARP, "002": FLOWCRAFT, "003": TNSAI, "004": CONTEXTCHEF}
 MATRIX = range(1, 31)
-CHECKS = (*range(1, 36), 37, 40)
+CHECKS = (*range(1, 38), 40)
 STREAMING = range(1, 29)
 LONGEST_QUOTE = 90
 

@@ -54,6 +54,9 @@ def test_the_rules_name_no_tool_that_is_not_declared() -> None:
     with_both = plan([], many, BlockOptions())
     assert "call skills_list to see them" in with_both.text
     assert "skills_run" not in with_both.text
+    with_scripts = plan([], many, BlockOptions(run_tool=True)).text
+    assert "skills_run runs it where it lies" in with_scripts
+    assert "does not run it" not in with_scripts
     assert "skills_list" not in plan([], many, BlockOptions(list_tool=False)).text
     without = plan([loaded("a"), loaded("b", body="y" * 90_000)], many, BlockOptions(read_tool=False))
     assert "skills_" not in without.text

@@ -48,8 +48,11 @@ _HOW_WITH_TOOLS = (
     'Before acting, read its whole SKILL.md: skills_read(skill="NAME", path="SKILL.md").',
     "When a file comes back truncated, continue from the offset it reports.",
     "Relative paths in a skill lie inside that skill, never on the host; another agent's install paths are examples.",
-    "Prefer a script that the skill ships to retyping its logic; skills_read shows it and does not run it.",
     "Load a reference only when the task calls for it.",
+)
+_SCRIPTS = "Prefer a script that the skill ships to retyping its logic; skills_read shows it and does not run it."
+_SCRIPTS_RUN = (
+    "Prefer a script that the skill ships to retyping its logic: skills_run runs it where it lies, so never copy it."
 )
 _HOW_WITHOUT_TOOLS = (
     "Use a skill that the user names (also as $name) or whose scope matches.",
@@ -70,8 +73,8 @@ class BlockOptions:
 
     ``max_block_tokens`` replaces every budget: the whole text keeps to it, except that selected skills stay listed.
     ``read_tool`` and ``list_tool``: whether skills_read and skills_list are declared; ``search_tool``: whether
-    skill_search is when skills had to be left out. ``inline_selected`` puts bodies of selected skills into the block,
-    for models that would not make the extra call.
+    skill_search is when skills had to be left out; ``run_tool``: whether skills_run is. ``inline_selected`` puts bodies
+    of selected skills into the block, for models that would not make the extra call.
     """
 
     context_tokens: int | None = None
@@ -79,6 +82,7 @@ class BlockOptions:
     read_tool: bool = True
     list_tool: bool = True
     search_tool: bool = False
+    run_tool: bool = False
     inline_selected: bool = False
 
 
@@ -261,7 +265,8 @@ def _render(draft: _Draft, options: BlockOptions, *, omitted: int, has_others: b
                 ways += ", or skills_list to see them" if ways else "; call skills_list to see them"
             lines.append(f"({further} installed{ways}.)")
         parts.append("\n".join(lines))
-    rules = _HOW_WITH_TOOLS if options.read_tool else _HOW_WITHOUT_TOOLS
+    with_tools = (*_HOW_WITH_TOOLS, _SCRIPTS_RUN if options.run_tool else _SCRIPTS)
+    rules = with_tools if options.read_tool else _HOW_WITHOUT_TOOLS
     parts.append("\n".join((_HOW, *(f"- {rule}" for rule in rules))))
     return "\n\n".join(parts)
 

@@ -18,6 +18,7 @@ from satchel.skills.rank import mentioned
 
 LIST_TOOL = "skills_list"
 READ_TOOL = "skills_read"
+RUN_TOOL = "skills_run"
 SEARCH_TOOL = "skill_search"
 FULL_TOOL = "skill_read"
 SEARCH_TOOLS = frozenset({SEARCH_TOOL, FULL_TOOL})
@@ -134,7 +135,7 @@ def _unknown_names(catalog: Catalog, unknown: Sequence[str]) -> RequestError:
 def without(withdrawn: Collection[str]) -> frozenset[str]:
     """The tools of ours that are of no use without the withdrawn ones."""
     if READ_TOOL in withdrawn:
-        return frozenset({LIST_TOOL, *SEARCH_TOOLS})
+        return frozenset({LIST_TOOL, RUN_TOOL, *SEARCH_TOOLS})
     return SEARCH_TOOLS if SEARCH_TOOLS & set(withdrawn) else frozenset()
 
 
@@ -156,6 +157,7 @@ def block_for(
             read_tool=READ_TOOL in own_tools,
             list_tool=LIST_TOOL in own_tools,
             search_tool=SEARCH_TOOL in own_tools,
+            run_tool=RUN_TOOL in own_tools,
         ),
     )
 

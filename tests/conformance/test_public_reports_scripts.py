@@ -1,0 +1,123 @@
+"""What people reported about running the scripts of skills."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from satchel.chat.messages import Json
+from satchel.execution.options import INTERPRETERS, ExecutionOptions
+from satchel.execution.scripts import ScriptRunner
+from satchel.execution.workspace import Workspace, create_workspace
+from satchel.library import discover
+from satchel.sandbox.unconfined import UnconfinedExecutor
+from satchel.sources.directory import DirectorySource
+from satchel.tools.access import SkillAccess
+from satchel.tools.base import ToolCall, ToolContext, ToolResult
+from satchel.tools.skills_run import SkillsRun
+from tests.support import write_skill
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return create_workspace(str(tmp_path))
+
+
+def written(tmp_path: Path, name: str, files: dict[str, str]) -> Path:
+    """The folder of one skill, its scripts without any execute bit and with their line ends as given."""
+    folder = write_skill(tmp_path / "skills", name)
+    for path, content in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode())
+        target.chmod(0o644)
+    return folder
+
+
+async def ran(folder: Path, path: str, args: Json, workspace: Workspace, **options: object) -> ToolResult:
+    library = discover([folder.parent])
+    access = SkillAccess(DirectorySource(library), library.skills, runnable=INTERPRETERS)
+    allowed = ExecutionOptions(scripts=True, sandbox="off", **options)  # pyright: ignore[reportArgumentType]
+    runner = ScriptRunner(UnconfinedExecutor(), allowed, workspace=workspace)
+    arguments: dict[str, Json] = {"skill": folder.name, "path": path, "args": args}
+    return await SkillsRun(access, runner).run(
+        ToolCall(call_id="c", name="skills_run", arguments=arguments), ToolContext()
+    )
+
+
+def stdout(result: ToolResult) -> str:
+    return result.text.partition("stdout:\n")[2].partition("\nstderr:\n")[0]
+
+
+async def test_s28_a_script_is_found_in_the_skill_and_its_data_where_the_work_is(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    code = (
+        "import json, os, sys\nprint(json.dumps([os.getcwd(), os.environ['SKILL_DIR'], os.path.exists(sys.argv[1])]))\n"
+    )
+    folder = written(tmp_path, "ocr", {"scripts/ocr.py": code, "references/opts.md": "opts"})
+    Path(workspace.work, "in.png").touch()  # noqa: ASYNC240 - set up
+    result = await ran(folder, "scripts/ocr.py", ["in.png"], workspace)
+    assert json.loads(stdout(result)) == [workspace.work, str(folder), True]
+
+
+async def test_s29_no_execute_bit_no_shebang_and_no_line_end_decides(tmp_path: Path, workspace: Workspace) -> None:
+    """The ending chooses, as the design says and the report does not; the first line's options count all the same."""
+    scripts = {
+        "scripts/a.sh": "#!/bin/bash -eu\nfalse\necho no\n",
+        "scripts/b.py": '#!/usr/bin/env python3\r\nprint("ok")\r\n',
+        "scripts/c": '#!/usr/bin/env -S python3 -u\nprint("c")\n',
+        "scripts/d.sh": "#!/usr/bin/env python3\necho shell\n",
+        "scripts/e.sh": "#!/bin/bash -e\r\necho one\r\nexit 0\r\n",
+    }
+    folder = written(tmp_path, "s", scripts)
+    results = {path: await ran(folder, path, "", workspace) for path in scripts}
+    assert results["scripts/a.sh"].text.startswith("Ran scripts/a.sh (exit code 1, ")
+    assert results["scripts/a.sh"].text.endswith("(no output)")
+    assert [stdout(results[path]) for path in list(scripts)[1:]] == ["ok", "c", "shell", "one"]
+    missing = await ran(folder, "scripts/b.py", "", workspace, interpreters={".py": ("no-such-python",)})
+    assert "no-such-python is not installed" in missing.text
+
+
+async def test_s31_a_flood_stays_bounded_and_says_how_much_it_was(tmp_path: Path, workspace: Workspace) -> None:
+    code = "import sys\nwhile True: sys.stdout.buffer.write(b'y\\xff' * 32768)\n"
+    folder = written(tmp_path, "y", {"scripts/flood.py": code})
+    result = await ran(folder, "scripts/flood.py", "", workspace, script_timeout_s=1.0)
+    assert (result.ok, result.code) == (False, "script-failed")
+    assert "stopped at the time limit" in result.text
+    assert "bytes left out ...]" in result.text
+    assert len(result.text) < 40 * 1024
+
+
+async def test_s32_arguments_are_data(tmp_path: Path, workspace: Workspace) -> None:
+    folder = written(tmp_path, "e", {"scripts/echo.py": "import sys, json; print(json.dumps(sys.argv[1:]))"})
+    given: list[Json] = ["$(touch pwned)", "a;b", "--x=y z", "é"]
+    result = await ran(folder, "scripts/echo.py", given, workspace)
+    assert json.loads(stdout(result)) == given
+    assert result.files == ()
+    assert not any(tmp_path.rglob("pwned"))  # noqa: ASYNC240 - a check
+    refused = await ran(folder, "scripts/echo.py", {"x": 1}, workspace)
+    assert refused.text.startswith("Error: args must be one text or a list of texts")
+    assert (await ran(folder, "../echo.py", "", workspace)).code == "path-refused"
+
+
+async def test_s33_a_script_gets_what_the_host_grants_and_nothing_for_declaring_it(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DEMO_TOKEN"):
+        monkeypatch.setenv(name, f"value of {name}")
+    code = "import os; print(sorted(os.environ)); print(os.environ.get('DEMO_TOKEN'))"
+    folder = written(tmp_path, "k", {"scripts/env.py": code})
+    manifest = "---\nname: k\ndescription: K.\nmetadata:\n  env: OPENAI_API_KEY, DEMO_TOKEN\n---\nBody.\n"
+    (folder / "SKILL.md").write_text(manifest)
+    declared = await ran(folder, "scripts/env.py", "", workspace)
+    assert not {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DEMO_TOKEN"} & set(stdout(declared).split("'"))
+    grants = {"k": ("DEMO_TOKEN", "OPENAI_API_KEY"), "other": ("AWS_SECRET_ACCESS_KEY",)}
+    granted = await ran(folder, "scripts/env.py", "", workspace, grants=grants)
+    words = set(stdout(granted).split("'"))
+    assert {"DEMO_TOKEN"} == {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DEMO_TOKEN"} & words
+    assert os.environ["DEMO_TOKEN"] not in granted.text
+    assert "[masked]" in granted.text
