@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, Protocol
 
 from satchel.errors import PathError
@@ -22,15 +23,14 @@ from satchel.execution.environment import (
     session_environment,
 )
 from satchel.execution.interpreters import allowed_endings, extension, interpreter, is_shell
+from satchel.execution.lease import leased, leased_workspace
 from satchel.execution.options import ExecutionOptions, refusal
 from satchel.execution.results import render_outcome
 from satchel.execution.workspace import (
     ProducedFile,
     Workspace,
     changed_files,
-    create_workspace,
     remove_tree,
-    remove_workspace,
     snapshot,
 )
 from satchel.pathguard import split_path
@@ -157,16 +157,10 @@ class ScriptRunner:
                 return ScriptRun(text=text, code="interpreter-missing")
             return await self._finish(request, source, workspace, launch)
 
-    @asynccontextmanager
-    async def _place(self) -> AsyncGenerator[Workspace]:
+    def _place(self) -> AbstractAsyncContextManager[Workspace]:
         if self._workspace is not None:
-            yield self._workspace
-            return
-        scratch = await asyncio.to_thread(create_workspace, self._base, persistent=False)
-        try:
-            yield scratch
-        finally:
-            await asyncio.to_thread(remove_workspace, scratch)
+            return nullcontext(self._workspace)
+        return leased_workspace(self._base, persistent=False)
 
     def _launch(
         self, request: ScriptRequest, workspace: Workspace, command: tuple[str, ...], directory: str
@@ -237,17 +231,11 @@ class ScriptRunner:
         return ScriptRun(text=text, code="script-not-runnable")
 
 
-@asynccontextmanager
-async def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> AsyncGenerator[str]:
+def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> AbstractAsyncContextManager[str]:
     """The skill's directory; a copy with Unix line ends for a shell script that was saved with others."""
-    if not (is_shell(command) and b"\r\n" in source):
-        yield request.directory
-        return
-    copy = await asyncio.to_thread(unix_copy, request.directory, request.path)
-    try:
-        yield copy
-    finally:
-        await asyncio.to_thread(remove_tree, copy)
+    if is_shell(command) and b"\r\n" in source:
+        return leased(partial(unix_copy, request.directory, request.path), remove_tree)
+    return nullcontext(request.directory)
 
 
 def _declared(request: ScriptRequest, source: bytes) -> tuple[str, ...]:

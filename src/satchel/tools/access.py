@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from satchel.chat.messages import Json
 from satchel.chat.request import Choice
@@ -14,6 +14,7 @@ from satchel.context.budget import INDEX_FILES, truncate
 from satchel.errors import PathError, SkillError
 from satchel.execution.bundle import private_copy
 from satchel.execution.interpreters import is_runnable
+from satchel.execution.lease import leased
 from satchel.execution.workspace import remove_tree
 from satchel.ports.skills import HasDirectories, SkillSource
 from satchel.skills.catalog import Catalog
@@ -125,11 +126,8 @@ class SkillAccess:
                 if found:
                     yield found
                     return
-        copy = await asyncio.to_thread(private_copy, await self._texts(skill))
-        try:
+        async with leased(partial(private_copy, await self._texts(skill)), remove_tree) as copy:
             yield copy
-        finally:
-            await asyncio.to_thread(remove_tree, copy)
 
     async def _texts(self, skill: Skill) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
