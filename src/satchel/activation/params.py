@@ -76,19 +76,22 @@ def parse_input(raw: object) -> Input:
 
 
 def parse_name(name: object) -> str:
-    """A name that is text of 1 to 64 characters. Raises ``RefusedError`` INVALID_PARAM."""
+    """A name that is text and not empty. Raises ``RefusedError`` INVALID_PARAM."""
     if not isinstance(name, str):
         raise _invalid("", "'name' is required and must be a string.")
     if not name.strip():
         raise _invalid(name, "'name' must not be empty.")
-    if len(name) > MAX_NAME:
-        raise _invalid(name, f"'name' has {len(name)} characters; at most {MAX_NAME} are allowed.")
     return name
 
 
-def require_kebab(name: str) -> None:
-    """Raises ``RefusedError`` INVALID_PARAM for a name that no skill of the standard can have."""
-    if not is_legal_name(name):
+def require_name(name: str, *, is_kebab: bool) -> None:
+    """Raises ``RefusedError`` INVALID_PARAM for a name that no skill of the standard can have.
+
+    Skills of other harnesses have such names, so this is for those that lead to no skill.
+    """
+    if len(name) > MAX_NAME:
+        raise _invalid(name, f"'name' has {len(name)} characters; at most {MAX_NAME} are allowed.")
+    if is_kebab and not is_legal_name(name):
         raise _invalid(name, f'skill name must be lowercase-kebab-case, and "{shown(name)}" is not.')
 
 

@@ -27,7 +27,7 @@ from satchel.activation.params import (
     command_arguments,
     parse_command,
     parse_input,
-    require_kebab,
+    require_name,
 )
 from satchel.activation.permission import PermissionHook
 from satchel.activation.registry import FilesystemSkillRegistry, Skills, open_registry, roots_of
@@ -52,7 +52,6 @@ from satchel.ports.state import AuditLog
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE, find_dialect
 from satchel.skills.model import LoadedSkill, Skill
-from satchel.skills.names import is_legal_name
 from satchel.skills.substitute import place_variables, substitute_skill
 
 By = Literal["model", "user", "program"]
@@ -216,7 +215,7 @@ class SkillSession:
         if command is None:
             return None
         try:
-            entry = await self._shelf.find(command[0], exactly=False)
+            entry = await self._shelf.find(command[0])
         except RefusedError as refusal:
             return refusal.reply
         if entry is None:
@@ -318,9 +317,9 @@ class SkillSession:
         name = given.name
         known = self._active.get(name)
         if known is None:
-            if by == "model" and not is_legal_name(name) and name not in await self._shelf.known():
-                require_kebab(name)
-            entry = await self._shelf.find(name, exactly=by == "model")
+            entry = await self._shelf.find(name)
+            if entry is None or entry.skill is None:
+                require_name(name, is_kebab=by == "model")
             known = self._active.get(entry.name) if entry else None
             if entry is None:
                 return not_found(name, await self._shelf.siblings(name, for_model=by == "model"))

@@ -58,11 +58,10 @@ class Shelf:
         await look_again(self.registry)
         self._entries = self._listed = None
 
-    async def find(self, name: str, *, exactly: bool) -> SkillEntry | None:
-        """The entry of that name. Unless ``exactly``, letter case counts only where the dialect says so."""
+    async def find(self, name: str) -> SkillEntry | None:
+        """The entry of that name; letter case counts where the dialect says so."""
         entries = await self.known()
-        entry = entries.get(name)
-        return entry if entry or exactly else entries.get(self._folded.get(name.casefold(), ""))
+        return entries.get(name) or entries.get(self._folded.get(name.casefold(), ""))
 
     async def siblings(self, name: str, *, for_model: bool) -> tuple[str, ...]:
         """Names that may have been meant; a model is told of none that it may not have."""
