@@ -5,11 +5,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from satchel import SkillsChatClient, SkillsChatRequest, discover, events
+from satchel import MemorySkillRegistry, SkillsChatClient, SkillsChatRequest, discover, events, inline
 from satchel.chat.messages import Message, ToolUse, message
 from satchel.chat.request import ToolSpec
 from satchel.client import SkillsChatResponse, SkillToolInvocation
@@ -214,6 +214,19 @@ async def test_local_delivery_tells_a_satchel_server_to_stand_down(skills: Path)
             reply = await client.complete(ASK)
     assert (reply.delivery, reply.rounds, server.probes) == ("local", 2, 1)
     assert [ours_in(request.body) for request in server.requests] == [STANDS_DOWN, STANDS_DOWN]
+
+
+async def test_local_delivery_takes_registries_wherever_it_takes_directories(skills: Path) -> None:
+    registry = MemorySkillRegistry([inline(name="invoice", description="x", instructions="The prefix is ZX-9.\n")])
+    for given in (registry, [skills / "deploy", registry], [discover(skills), registry], [registry, skills]):
+        async with Probed(WIRE_READ, WIRE_ANSWER) as server:
+            async with SkillsChatClient(server.url, skills=given) as client:
+                reply = await client.complete(ASK)
+        assert shape(reply) == READ_THEN_ANSWERED
+        assert "The prefix is ZX-9." in str(server.requests[-1].body["messages"])
+    for wrong in (7, [7]):
+        with pytest.raises(SetupError):
+            SkillsChatClient("http://127.0.0.1:9", skills=cast("Any", wrong))
 
 
 async def test_local_delivery_over_our_own_gateway_injects_once(skills: Path) -> None:

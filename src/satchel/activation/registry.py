@@ -20,7 +20,7 @@ from satchel.skills.catalog import Catalog
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE
 from satchel.skills.files import is_manifest
-from satchel.skills.model import Diagnostic, LoadedSkill, Skill
+from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
 
 logger = logging.getLogger("satchel.activation")
 
@@ -90,21 +90,27 @@ class SourceRegistry:
     """The skills of a source, which guards its own files. ``rescan`` lets it look again, where it can."""
 
     def __init__(self, source: SkillSource) -> None:
-        self._source = source
+        self.source = source
         self._catalog = Catalog()
 
     async def rescan(self) -> None:
-        if isinstance(self._source, Rescans):
-            await self._source.rescan()
+        if isinstance(self.source, Rescans):
+            await self.source.rescan()
 
     async def discover(self) -> Sequence[SkillEntry]:
-        found = await self._source.scan()
+        found = await self.source.scan()
         self._catalog = found or self._catalog
         return [SkillEntry(name=skill.name, skill=skill, root=skill.location) for skill in self._catalog.skills]
 
     async def load(self, name: str) -> LoadedSkill | None:
         skill = self._catalog.get(name)
-        return None if skill is None else await self._source.load(skill.ref)
+        return None if skill is None else await self.source.load(skill.ref)
+
+    async def read(self, name: str, path: str, *, offset: int = 0, max_bytes: int) -> Page:
+        """A page of one of the skill's files, as the source gives it. Raises ``SkillError``, ``PathError``."""
+        skill = self._catalog.get(name)
+        ref = SkillRef(source=self.source.label, name=name) if skill is None else skill.ref
+        return await self.source.read(ref, path, offset=offset, max_bytes=max_bytes)
 
 
 class MemorySkillRegistry:
@@ -190,8 +196,12 @@ class CompositeSkillRegistry:
         self._owners = owners
         return tuple(merged[name] for name in sorted(merged))
 
+    def owner(self, name: str) -> SkillRegistry | None:
+        """Which of them has the skill of that name, as far as ``discover`` saw."""
+        return self._owners.get(name)
+
     async def load(self, name: str) -> LoadedSkill | None:
-        owner = self._owners.get(name)
+        owner = self.owner(name)
         return None if owner is None else await owner.load(name)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
+from satchel.activation.registry import Skills
 from satchel.chat.messages import Json
 from satchel.client.records import Delivery, SkillsChatRequest, SkillsChatResponse
 from satchel.client.server import ServerEvents
@@ -19,7 +20,7 @@ from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.engine.runtime import Runtime
 from satchel.errors import SetupError, UpstreamError
 from satchel.ports.models import UpstreamOptions
-from satchel.wiring.client import Skills, local_runtime, serves_skills
+from satchel.wiring.client import local_runtime, serves_skills
 from satchel.wiring.models import open_upstream
 
 _STAND_DOWN: dict[str, Json] = {"skills": [], "skills_discovery": False, "multi_agent": False}
@@ -37,7 +38,8 @@ class SkillsChatClient:
         delivery: "server": the endpoint is a Satchel gateway and runs the loop with its own skills. "local": the loop
             runs here, with ``skills``, over any endpoint. "auto" asks the endpoint once whether it lists skills:
             "server" if so, else "local".
-        skills: For local delivery: a ``Library``, a ``SkillSource``, or the directories of skills.
+        skills: For local delivery: directories, a ``Library``, a ``SkillRegistry``, a ``SkillSource``, or several of
+            these in order of precedence.
         discovery: Whether skills that a request does not select are offered too.
         max_rounds: In local delivery, how many generations of an answer may read skills.
         timeout_s: Bound on a whole answer in seconds; None leaves it open. ``connect_s`` bounds the connection,
@@ -53,7 +55,7 @@ class SkillsChatClient:
         api_key: str = "",
         default_model: str = "",
         delivery: Literal["auto", "server", "local"] = "auto",
-        skills: Skills | None = None,
+        skills: Skills | Iterable[Skills] | None = None,
         discovery: bool = True,
         max_rounds: int = 8,
         timeout_s: float | None = None,

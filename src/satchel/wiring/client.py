@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from satchel.activation.origin import RegistrySource
+from satchel.activation.registry import FilesystemSkillRegistry, Skills, SourceRegistry, open_registry
 from satchel.chat.messages import Json
 from satchel.engine.limits import LoopLimits
 from satchel.engine.runtime import HostFactory, Runtime
 from satchel.errors import UpstreamError
-from satchel.library import Library, discover
 from satchel.ports.models import ModelClient, UpstreamOptions
 from satchel.ports.skills import SkillSource
+from satchel.skills.dialects import PORTABLE
 from satchel.sources.directory import DirectorySource
 from satchel.wiring.sources import skill_hosts
 
@@ -23,26 +24,21 @@ if TYPE_CHECKING:
 
     from satchel.upstream.http import Endpoint
 
-StrPath = str | os.PathLike[str]
-Skills = Library | SkillSource | StrPath | Iterable[StrPath]
-"""Where skills come from: a library, any source, or the directories that hold them."""
-
 _SERVER_TROUBLE = range(500, 600)
 
 
 def local_runtime(
-    models: ModelClient, skills: Skills, *, limits: LoopLimits, hosts: HostFactory = skill_hosts
+    models: ModelClient, skills: Skills | Iterable[Skills], *, limits: LoopLimits, hosts: HostFactory = skill_hosts
 ) -> Runtime:
     """A runtime that runs the loop here. Directories are scanned now."""
     return Runtime(models=models, source=_source(skills), hosts=hosts, limits=limits)
 
 
-def _source(skills: Skills) -> SkillSource:
-    if isinstance(skills, Library):
-        return DirectorySource(skills)
-    if isinstance(skills, str | os.PathLike | Iterable):
-        return DirectorySource(discover(skills))
-    return skills
+def _source(skills: Skills | Iterable[Skills]) -> SkillSource:
+    registry = open_registry(skills, dialect=PORTABLE)
+    if isinstance(registry, FilesystemSkillRegistry):
+        return DirectorySource(registry.library)
+    return registry.source if isinstance(registry, SourceRegistry) else RegistrySource(registry)
 
 
 async def serves_skills(options: UpstreamOptions) -> bool:
