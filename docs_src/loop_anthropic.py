@@ -7,6 +7,7 @@ from anthropic import AsyncAnthropic
 
 from satchel import Decision, PermissionRequest, SkillSession, discover
 
+ROUNDS = 12
 TOOLS: list[Any] = [
     {
         "name": "traffic",
@@ -14,6 +15,14 @@ TOOLS: list[Any] = [
         "input_schema": {"type": "object", "properties": {"service": {"type": "string"}}, "required": ["service"]},
     }
 ]
+
+
+class OutOfRoundsError(Exception):
+    """The model went on calling tools; ``messages`` is the conversation as far as it came."""
+
+    def __init__(self, messages: list[Any]) -> None:
+        super().__init__(f"no answer after {ROUNDS} rounds of calls")
+        self.messages = messages
 
 
 def permission(request: PermissionRequest) -> Decision:
@@ -30,11 +39,11 @@ async def run_tool(session: SkillSession, name: str, arguments: dict[str, Any]) 
 
 
 async def converse(client: AsyncAnthropic, model: str, session: SkillSession, ask: str) -> str:
-    """Asks until the model answers without calling a tool."""
+    """Asks until the model answers without calling a tool; raises ``OutOfRoundsError`` when it never does."""
     system = str(session.system_message()["content"])
     messages: list[Any] = [{"role": "user", "content": ask}]
     tools: list[Any] = [*session.tools("anthropic"), *TOOLS]
-    while True:
+    for _ in range(ROUNDS):
         reply = await client.messages.create(
             model=model, max_tokens=4096, system=system, messages=messages, tools=tools
         )
@@ -49,6 +58,7 @@ async def converse(client: AsyncAnthropic, model: str, session: SkillSession, as
                 text = await run_tool(session, call.name, dict(call.input))
                 results.append({"type": "tool_result", "tool_use_id": call.id, "content": text})
         messages.append({"role": "user", "content": results})
+    raise OutOfRoundsError(messages)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from openai import AsyncOpenAI
 
 from satchel import Decision, PermissionRequest, SkillSession, discover
 
+ROUNDS = 12
 TOOLS: list[Any] = [
     {
         "type": "function",
@@ -20,6 +21,14 @@ TOOLS: list[Any] = [
 ]
 
 
+class OutOfRoundsError(Exception):
+    """The model went on calling tools; ``messages`` is the conversation as far as it came."""
+
+    def __init__(self, messages: list[Any]) -> None:
+        super().__init__(f"no answer after {ROUNDS} rounds of calls")
+        self.messages = messages
+
+
 def permission(request: PermissionRequest) -> Decision:
     """Asked before every activation; here a person could be asked instead."""
     return "allow" if request.skill.name == "canary-deploy" else "deny"
@@ -28,9 +37,9 @@ def permission(request: PermissionRequest) -> Decision:
 async def run_tool(session: SkillSession, name: str, text: str) -> str:
     """One call to a tool of our own, as a text for the model."""
     try:
-        arguments = json.loads(text)
-    except ValueError:
-        return "Error: the arguments are not JSON."
+        arguments: dict[str, Any] = dict(json.loads(text))
+    except (ValueError, TypeError):
+        return "Error: the arguments are not a JSON object."
     decision = await session.check_call(name, arguments)
     if not decision.allowed:
         return decision.output
@@ -38,10 +47,10 @@ async def run_tool(session: SkillSession, name: str, text: str) -> str:
 
 
 async def converse(client: AsyncOpenAI, model: str, session: SkillSession, ask: str) -> str:
-    """Asks until the model answers without calling a tool."""
+    """Asks until the model answers without calling a tool; raises ``OutOfRoundsError`` when it never does."""
     messages: list[Any] = [session.system_message(), {"role": "user", "content": ask}]
     tools: list[Any] = [*session.tools("openai"), *TOOLS]
-    while True:
+    for _ in range(ROUNDS):
         completion = await client.chat.completions.create(model=model, messages=messages, tools=tools)
         reply = completion.choices[0].message
         messages.append(reply)
@@ -53,6 +62,7 @@ async def converse(client: AsyncOpenAI, model: str, session: SkillSession, ask: 
             if call.function.name != "skill":
                 text = await run_tool(session, call.function.name, call.function.arguments)
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+    raise OutOfRoundsError(messages)
 
 
 if __name__ == "__main__":

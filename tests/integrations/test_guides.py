@@ -89,6 +89,24 @@ async def test_the_loops_ask_the_session_about_their_own_tools(module: Any) -> N
     assert told.startswith("Error [PERMISSION_DENIED]")
 
 
+async def test_the_loops_end_when_the_model_does_not() -> None:
+    turn = scripted()[0]
+    turns = [turn] * loop_openai.ROUNDS
+    async with ScriptedOpenAI(turns) as server, AsyncOpenAI(base_url=server.url, api_key="x") as client:
+        with pytest.raises(loop_openai.OutOfRoundsError) as over:
+            await loop_openai.converse(client, "scripted", skills(loop_openai), "How much?")
+    assert len(over.value.messages) == 2 + loop_openai.ROUNDS * (1 + len(ROUND))
+    async with ScriptedOpenAI(turns) as server, AsyncAnthropic(base_url=server.root, api_key="x") as client:
+        with pytest.raises(loop_anthropic.OutOfRoundsError) as ended:
+            await loop_anthropic.converse(client, "scripted", skills(loop_anthropic), "How much?")
+    assert len(ended.value.messages) == 1 + 2 * loop_anthropic.ROUNDS
+
+
+async def test_a_call_that_is_no_object_is_answered() -> None:
+    for text in ("[1]", "nonsense", "7", "null"):
+        assert "not a JSON object" in await loop_openai.run_tool(skills(loop_openai), "traffic", text)
+
+
 def check(told: list[str]) -> None:
     assert len(told) == 3
     assert body() in told[0]

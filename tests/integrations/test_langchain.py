@@ -241,3 +241,12 @@ async def test_a_deep_agent_activates_skills_too(tmp_path: Path) -> None:
     found, missing = script.told(1)
     assert SECRET in str(found.content)
     assert missing.status == "error"
+
+
+async def test_the_session_is_told_which_tools_the_model_has(tmp_path: Path) -> None:
+    skills = session(tmp_path)
+    weigh, smash, _ = own_tools()
+    script = Script([("skill", {"name": "glazing"})])
+    await create_agent(script, tools=[weigh, smash], middleware=[SkillMiddleware(skills)]).ainvoke(ASK)
+    assert skills.host_tools == {"skill", "weigh", "smash"}
+    assert "tools that you do not have: Bash. " in str(script.told(1)[0].content)

@@ -205,3 +205,21 @@ async def test_a_streamed_run_is_the_same(tmp_path: Path) -> None:
         pass
     assert result.final_output == "Done."
     assert SECRET in outputs(model, 1)["a0"]
+
+
+async def test_the_session_is_told_which_tools_the_agent_has(tmp_path: Path) -> None:
+    skills = session(tmp_path)
+    weigh, _, _ = weigher()
+    model = ScriptedModel([calls({"name": "glazing"}), [assistant_message("ok")], [assistant_message("ok")]])
+    agent = Agent(
+        name="potter",
+        instructions=instructions(skills),
+        tools=[*skill_tools(skills), weigh, WebSearchTool()],
+        model=model,
+    )
+    await run(agent)
+    assert skills.host_tools == {"skill", "weigh", "web_search"}
+    assert "tools that you do not have: Bash. " in outputs(model, 1)["a0"]
+    agent.handoffs = [Agent(name="kiln")]
+    await run(agent)
+    assert skills.host_tools is None

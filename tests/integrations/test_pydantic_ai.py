@@ -245,3 +245,15 @@ async def test_a_streamed_run_is_the_same(tmp_path: Path) -> None:
     async with agent.run_stream("Glaze.") as result:
         assert await result.get_output() == "Done."
     assert [skill.name for skill in skills.active] == ["glazing"]
+
+
+async def test_the_session_is_told_which_tools_the_model_has(tmp_path: Path) -> None:
+    skills = session(tmp_path)
+    script = Script([("skill", {"name": "glazing"})])
+    agent = Agent(script.model, capabilities=[SkillCapability(skills)])
+    await agent.run("Glaze.")
+    assert skills.host_tools == {"skill"}
+    assert "tools that you do not have: weigh, Bash. " in str(script.told(1)[0].content)
+    tooled(agent)
+    await agent.run("Glaze.")
+    assert skills.host_tools == {"skill", "weigh", "smash", "bash"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Literal
 
@@ -157,6 +157,16 @@ def already_loaded(name: str, at_turn: int) -> Activation:
         "No new content was added.)"
     )
     return Activation(kind="already_loaded", name=name, output=text, at_turn=at_turn)
+
+
+def without_tools(reply: Activation, missing: Sequence[str]) -> Activation:
+    """The reply of an activated skill that counts on tools which are not there; the model and the host are told."""
+    if not missing:
+        return reply
+    names = ", ".join(missing)
+    told = f"(It names tools that you do not have: {names}. Do not call them; say what cannot be done without them.)"
+    warning = f'The skill "{reply.name}" names tools that are not there: {names}.'
+    return replace(reply, output=f"{reply.output}\n{told}", warnings=(*reply.warnings, warning))
 
 
 def opening(name: str, directory: str, nonce: str) -> str:

@@ -40,6 +40,7 @@ from satchel.activation.reply import (
     refused,
     resources_of,
     with_shadowed,
+    without_tools,
 )
 from satchel.activation.schema import TOOL, Shape, instructions, tool_schema
 from satchel.activation.shelf import Shelf
@@ -52,6 +53,7 @@ from satchel.ports.state import AuditLog
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE, find_dialect
 from satchel.skills.model import LoadedSkill, Skill
+from satchel.skills.named_tools import missing_tools
 from satchel.skills.substitute import place_variables, substitute_skill
 
 By = Literal["model", "user", "program"]
@@ -69,7 +71,8 @@ class SkillSession:
     denied. ``state`` is what ``snapshot`` gave. ``bodies`` says where instructions stand: in the "result" of each
     activation, or in the "system" prompt, where the host puts ``active_message`` before every generation. ``environ``
     are values of ``${NAME}`` in bodies, beside those that the dialect knows. ``unsafe_allow_skill_without_hook`` is for
-    tests.
+    tests. ``host_tools`` are the names of all other tools that the model has, and may be set anew at any time: an
+    activation then says which tools the skill names that are not among them. None says nothing.
 
     Activations of one session happen one after another, in the order in which they were asked for.
 
@@ -95,6 +98,7 @@ class SkillSession:
         environ: Mapping[str, str] | None = None,
         unsafe_allow_skill_without_hook: bool = False,
         hook_timeout_s: float = 300.0,
+        host_tools: Collection[str] | None = None,
     ) -> None:
         registry = open_registry(skills, dialect=PORTABLE if dialect is None else dialect)
         self.dialect = find_dialect(PORTABLE if dialect is None else dialect)
@@ -108,6 +112,7 @@ class SkillSession:
         self._shelf = Shelf(registry, self.dialect, trust, lists_all=lists_all)
         self._policy = tool_policy
         self.bodies: Bodies = bodies
+        self.host_tools = host_tools
         self._environ = dict(environ or {})
         self._gate = Gate(
             session=session_id or secrets.token_hex(8),
@@ -354,10 +359,12 @@ class SkillSession:
 
     def _told(self, item: Active, warnings: tuple[str, ...] = ()) -> Activation:
         reply = item.reply(warnings)
-        if self.bodies == "result":
-            return reply
-        text = f'(Skill "{item.name}" activated. Its instructions stand in the system prompt.)'
-        return replace(reply, output=text)
+        if self.bodies == "system":
+            text = f'(Skill "{item.name}" activated. Its instructions stand in the system prompt.)'
+            reply = replace(reply, output=text)
+        there = self.host_tools
+        missing = () if there is None else missing_tools(item.skill.allowed_tools, item.body, {*there, TOOL})
+        return without_tools(reply, missing)
 
     def _body(self, loaded: LoadedSkill, arguments: str | dict[str, str] | None) -> str:
         variables = place_variables(self.dialect, directory=loaded.location, session=self.id)

@@ -61,8 +61,9 @@ class SkillMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Everything of a session for an agent: ``create_agent(..., middleware=[SkillMiddleware(session)])``.
 
     It brings a ``SkillTool``; puts the list of skills behind the system message; asks ``session.check_call`` before
-    each call to any other tool; and lets a skill be loaded again when its text has left the messages. ``session`` may
-    be a function of the run's ``context``, so that one agent serves many conversations.
+    each call to any other tool; lets a skill be loaded again when its text has left the messages; and tells the session
+    which tools the model has. ``session`` may be a function of the run's ``context``, so that one agent serves many
+    conversations.
 
     Of several middlewares it stands last, where it sees messages and calls as they are sent and run. A model request
     raises ``StoreError`` "store-unavailable" when a registry fails.
@@ -100,6 +101,7 @@ class SkillMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         told = request.system_message
         messages = request.messages if told is None else [told, *request.messages]
         keep_what_is_there(session, (str(message.text) for message in messages))
+        session.host_tools = {_name(item) for item in request.tools}
         text = await listing(session)
         return request.override(system_message=_extended(told, text)) if text else request
 
@@ -110,6 +112,13 @@ class SkillMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if decision.allowed:
             return None
         return ToolMessage(content=decision.output, name=call["name"], tool_call_id=call["id"], status="error")
+
+
+def _name(tool: BaseTool | dict[str, Any]) -> str:
+    if isinstance(tool, BaseTool):
+        return tool.name
+    function = tool.get("function")
+    return str(cast("dict[str, Any]", function if isinstance(function, dict) else tool).get("name") or tool.get("type"))
 
 
 def _extended(told: SystemMessage | None, text: str) -> SystemMessage:

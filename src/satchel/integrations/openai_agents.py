@@ -53,14 +53,18 @@ def instructions(
 ) -> Instructions:
     """The list of skills behind the agent's own instructions ``base``, for ``Agent(instructions=...)``.
 
-    The function raises ``StoreError`` "store-unavailable" when a registry fails.
+    It tells the session which tools the agent has, unless MCP servers or handoffs bring more of them. The function
+    raises ``StoreError`` "store-unavailable" when a registry fails.
     """
 
     async def told(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
         own: object = base if isinstance(base, str) else base(context, agent)
         if inspect.isawaitable(own):
             own = await own
-        parts = (str(own or ""), await listing(session_of(session, context.context)))
+        found = session_of(session, context.context)
+        brings_more = agent.mcp_servers or agent.handoffs
+        found.host_tools = None if brings_more else {tool.name for tool in agent.tools}
+        parts = (str(own or ""), await listing(found))
         return "\n\n".join(part for part in parts if part)
 
     return told

@@ -85,8 +85,8 @@ class SkillCapability(AbstractCapability[AgentDepsT]):
     """Everything of a session for an agent: ``Agent(capabilities=[SkillCapability(session)])``.
 
     It brings a ``SkillToolset``; asks ``session.check_call`` before each call to any other tool that runs here (those
-    that a provider runs itself cannot be asked about); and lets a skill be loaded again when its text has left the
-    messages.
+    that a provider runs itself cannot be asked about); lets a skill be loaded again when its text has left the
+    messages; and tells the session which tools the model has.
     """
 
     def __init__(self, session: Sessions, *, id: str | None = "satchel-skills") -> None:  # noqa: A002 - the framework's name
@@ -108,7 +108,10 @@ class SkillCapability(AbstractCapability[AgentDepsT]):
     async def before_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        keep_what_is_there(session_of(self._sessions, ctx.deps), _texts(request_context.messages))
+        session = session_of(self._sessions, ctx.deps)
+        keep_what_is_there(session, _texts(request_context.messages))
+        offered = request_context.model_request_parameters
+        session.host_tools = {*offered.tool_defs, *(tool.kind for tool in offered.native_tools)}
         return request_context
 
     async def before_tool_execute(

@@ -104,12 +104,27 @@ def forbids_call(patterns: Iterable[str], tool: str, arguments: Mapping[str, obj
     return any(_matches(pattern, tool, arguments, when_unsure=True) for pattern in patterns)
 
 
+def pattern_name(pattern: str) -> str:
+    """The pattern without what stands in its parentheses."""
+    return pattern.partition("(")[0].strip()
+
+
+def pattern_names(pattern: str, tool: str) -> bool:
+    """Whether some call to the tool may be meant; so it is where the pattern cannot be read."""
+    match = _PATTERN.fullmatch(pattern.strip())
+    return match is None or _is_of(match[1], tool)
+
+
+def _is_of(name: str, tool: str) -> bool:
+    return _names_shell(name, tool) or _name_pattern(name).fullmatch(tool) is not None
+
+
 def _matches(pattern: str, tool: str, arguments: Mapping[str, object], *, when_unsure: bool) -> bool:
     match = _PATTERN.fullmatch(pattern.strip())
     if match is None:
         return when_unsure
     name, inside = match[1], match[2]
-    if not (_names_shell(name, tool) or _name_pattern(name).fullmatch(tool)):
+    if not _is_of(name, tool):
         return False
     if inside is None or inside.strip() == "*":
         return True
