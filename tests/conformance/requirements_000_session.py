@@ -130,7 +130,11 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("000-13.1-23", "000", "Resource count > 10", "tests/conformance/test_activation_000.py::test_more_resources_than_ten_in_a_folder"),
     Requirement("000-13.1-24", "000", "Permission hook returns `deny`", "tests/conformance/test_activation_000.py::test_a_hook_that_does_not_allow"),
     Requirement("000-13.1-25", "000", "Permission hook returns `ask`", "tests/conformance/test_activation_000.py::test_a_hook_that_does_not_allow"),
+    Requirement("000-13.1.26-2", "000", '→ parsed to `["Read", "Grep"]`.', "tests/conformance/test_activation_000.py::test_either_form_of_allowed_tools_reaches_the_hook_as_a_list"),
+    Requirement("000-13.1.27-2", "000", "array form → accepted.", "tests/conformance/test_activation_000.py::test_either_form_of_allowed_tools_reaches_the_hook_as_a_list"),
     Requirement("000-13.1.28-2", "000", "`frontmatter.metadata.shadowed` lists", "tests/conformance/test_activation_000.py::test_a_collision_is_told_in_the_result"),
+    Requirement("000-13.1.29-2", "000", "omitted from catalog silently.", "tests/conformance/test_activation_000.py::test_a_folder_without_a_manifest_is_passed_over"),
+    Requirement("000-13.1.30-2", "000", "→ body and frontmatter parse correctly.", "tests/conformance/test_activation_000.py::test_line_ends_of_windows_come_through"),
     # 15 to the end
     Requirement("000-15-2", "000", "would let the harness coerce.", "tests/activation/test_params.py::test_values_are_read_as_their_type"),
     Requirement("000-15-3", "000", "pre-approval mode.**", "tests/activation/test_tool_calls.py::test_consent_to_the_tools_is_needed_and_each_use_is_recorded"),

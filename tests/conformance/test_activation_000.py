@@ -320,6 +320,7 @@ async def test_resources_are_listed_by_name(tmp_path: Path) -> None:
     put(tmp_path, "deploy", files=files)
     reply = await session_over(tmp_path).activate("deploy")
     assert reply.resources == ("scripts/a.py", "scripts/b.sh", "references/deep/", "references/r.md")
+    assert says(reply, "<resources>\nscripts/a.py\nscripts/b.sh\nreferences/deep/\nreferences/r.md\n</resources>")
     assert not says(reply, "secret source")
     put(tmp_path, "bare")
     assert not says(await session_over(tmp_path).activate("bare"), "<resources>")
@@ -390,6 +391,38 @@ async def test_other_rules_for_untrusted_skills(tmp_path: Path, mode: str, caplo
     assert bool(reply.warnings) is ("not trusted" in caplog.text) is (mode == "warn")
     denied = await session_over(tmp_path, permission=lambda _: "deny", trust=trust).activate("deploy")
     assert brief(denied) == ("error", "PERMISSION_DENIED")
+
+
+@pytest.mark.parametrize("value", ['"Read, Grep"', "[Read, Grep]", "Read Grep"])
+async def test_either_form_of_allowed_tools_reaches_the_hook_as_a_list(tmp_path: Path, value: str) -> None:
+    put(tmp_path, "deploy", f"allowed-tools: {value}")
+    asked: list[PermissionRequest] = []
+
+    def hook(request: PermissionRequest) -> Decision:
+        asked.append(request)
+        return "allow"
+
+    session = session_over(tmp_path, permission=hook)
+    assert (await session.activate("deploy")).kind == "ok"
+    assert cast("Any", asked[0].metadata["frontmatter"])["allowed_tools"] == ["Read", "Grep"]
+    assert session.active[0].allowed_tools == ("Read", "Grep")
+
+
+async def test_a_folder_without_a_manifest_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "empty" / "scripts").mkdir(parents=True)
+    put(tmp_path, "deploy")
+    session = session_over(tmp_path)
+    assert [entry.name for entry in await session.discover()] == ["deploy"]
+    assert brief(await session.activate("empty")) == ("not_found", "NOT_FOUND")
+
+
+async def test_line_ends_of_windows_come_through(tmp_path: Path) -> None:
+    (tmp_path / "deploy").mkdir()
+    content = "---\r\nname: deploy\r\ndescription: Ships.\r\nversion: 1.0.0\r\n---\r\nOne $1.\r\nTwo.\r\n"
+    (tmp_path / "deploy" / "SKILL.md").write_bytes(content.encode())
+    reply = await session_over(tmp_path).activate("deploy", "x")
+    assert reply.body == "One x.\r\nTwo.\r\n"
+    assert reply.frontmatter == {"name": "deploy", "description": "Ships.", "version": "1.0.0"}
 
 
 async def test_a_collision_is_told_in_the_result(tmp_path: Path) -> None:

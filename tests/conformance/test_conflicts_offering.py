@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from satchel.activation.enforce import ToolPolicy
+from satchel.activation.session import SkillSession
+from satchel.activation.turns import SkillTurns
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.messages import Json, Text, message
+from satchel.context import Assembler, Blocklist
 from satchel.context.block import BlockOptions, plan
 from satchel.context.listings import available_skills, format_skill_listing, render_section
 from satchel.context.place import place
@@ -21,6 +25,7 @@ from satchel.tools.access import SkillAccess
 from satchel.tools.base import ToolCall, ToolContext
 from satchel.tools.skills_list import SkillsList
 from satchel.tools.skills_read import SkillsRead
+from tests.activation.shelves import allow, brief
 from tests.conformance.reading import SEEDS, D, text, write
 
 LONG = "Sorts things. " * 100
@@ -99,6 +104,27 @@ def test_43_the_block_joins_the_first_system_message_wherever_skills_come_from(r
 
 
 @pytest.mark.parametrize("row", SEEDS)
+async def test_44_nothing_is_ranked_unless_somebody_asks_for_a_ranking(row: str, root: Path) -> None:
+    write(root, "aged", text("name: aged", "description: Turns a page yellow."))
+    library = discover([root], dialect=row)
+    names = ["aged", "pdf", "tidy"]
+    session = SkillSession(library, permission=allow)
+    for listed in (
+        format_skill_listing(library.skills, dialect=row).text,
+        plan((), library.skills, BlockOptions(read_tool=True, list_tool=True)).text,
+        str(session.system_message()["content"]),
+        str(Assembler().set_system_prompt(format_skill_listing(library.skills).text).compile().messages),
+    ):
+        places = [listed.index(f"- {name}: ") for name in names]
+        assert places == sorted(places)
+    assert [skill.name for skill, _ in library.catalog.rank("tidy the yellow page")] == ["tidy", "aged"]
+    turns = SkillTurns(session, max_candidates=1)
+    assert [skill.name for skill in (await turns.begin("tidy the yellow page")).candidates] == ["tidy"]
+    found = await SkillTurns(session, resolver=lambda _, skills: skills[::-1]).begin("tidy")
+    assert [skill.name for skill in found.candidates] == names[::-1]
+
+
+@pytest.mark.parametrize("row", SEEDS)
 async def test_45_files_beside_a_body(row: str, root: Path) -> None:
     library = discover([root], dialect=row)
     (read,) = await call(library, {"skill": "pdf"})
@@ -106,6 +132,30 @@ async def test_45_files_beside_a_body(row: str, root: Path) -> None:
     tool = SkillsList(access(library))
     listed = await tool.run(ToolCall(call_id="c", name="skills_list", arguments={}), ToolContext())
     assert (listed.text.count("scripts/"), "… and 15 more" in listed.text) == (30, True)
+
+
+@pytest.mark.parametrize("row", SEEDS)
+async def test_46_a_hook_an_operator_s_settings_and_a_blocklist_are_layers_of_their_own(row: str, root: Path) -> None:
+    write(root, "sweep", text("name: sweep", D, "allowed-tools: [broom]", body="Sweep.\n"))
+    library = discover([root], dialect=row)
+    # The hook decides about an activation, in every row, and "ask" is no.
+    for hook in (None, lambda _: "ask", lambda _: "deny"):
+        session = SkillSession(library, permission=hook)
+        assert brief(await session.activate("sweep")) == ("error", "NOT_TRUSTED")
+    asked: list[object] = []
+    session = SkillSession(library, permission=lambda request: asked.append(request) or "allow")
+    assert (await session.activate("sweep")).kind == "ok"
+    assert len(asked) == 1
+    # The tools of a server, which its operator switched on, ask nobody.
+    (read,) = await call(library, {"skill": "sweep"})
+    assert ("Sweep." in read, len(asked)) == (True, 1)
+    # What a program blocks says nothing to the session, and what the session denies nothing to the program.
+    blocked = Blocklist(["broom"])
+    assert not blocked.check_tool_call({"name": "broom"}).allowed
+    assert (await session.check_call("broom", {})).allowed
+    strict = SkillSession(library, permission=allow, tool_policy=ToolPolicy(deny=["broom"]))
+    assert not (await strict.check_call("broom", {})).allowed
+    assert Blocklist().check_tool_call({"name": "broom"}).allowed
 
 
 def test_48_names_of_tools_have_no_dots_and_no_hyphens(root: Path) -> None:
