@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from satchel.skills.globs import matches_glob
+from satchel.activation.trust import SENSITIVE
+from satchel.skills.globs import matches_any, matches_glob
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,9 @@ from satchel.skills.globs import matches_glob
 )
 def test_globs(glob: str, path: str, matches: bool) -> None:
     assert matches_glob(path, glob) is matches
+
+
+@given(st.text(alphabet="ab./*?\\[{|(", max_size=12), st.lists(st.text(alphabet="ab./*?[{|(", max_size=8), max_size=4))
+def test_several_globs_at_once_are_each_of_them(path: str, globs: list[str]) -> None:
+    for tried in (tuple(globs), SENSITIVE):
+        assert matches_any(path, tried) is any(matches_glob(path, glob) for glob in tried)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import cast
 
-from satchel.activation.permission import contained
+from satchel.activation.permission import contained, in_worker
 from satchel.activation.registry import FilesystemSkillRegistry
 from satchel.activation.reply import Code, RefusedError, refused, shown
 from satchel.activation.trust import Standing
@@ -47,7 +48,7 @@ async def load_entry(
     """Body and files as they are now, and what ``look`` finds of the place for the digest. Raises ``RefusedError``."""
     if isinstance(registry, FilesystemSkillRegistry):
         # Both in one thread: every change of threads costs more than the reading.
-        found = await asyncio.to_thread(_read, registry, entry.name, look)
+        found = await in_worker(partial(_read, registry, entry.name, look))
         if isinstance(found, tuple):
             return found
         raise _failed(entry, found, "")

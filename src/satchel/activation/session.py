@@ -344,8 +344,9 @@ class SkillSession:
         text = check_arguments(skill, arguments, self.dialect)
         loaded, place = await load_entry(self._shelf.registry, entry, partial(self._gate.look, entry))
         passed = await self._gate.judge(entry, loaded, place, by=by)
+        known = loaded.skill
         item = Active(
-            skill=replace(loaded.skill, ref=replace(loaded.ref, name=entry.name)),
+            skill=known if known.name == entry.name else replace(known, ref=replace(known.ref, name=entry.name)),
             turn=turn,
             nonce=secrets.token_hex(8),
             body=self._body(loaded, text),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -13,7 +13,7 @@ from satchel.errors import SetupError
 from satchel.library.approvals import Approvals
 from satchel.pathguard import is_inside
 from satchel.ports.skills import SkillEntry
-from satchel.skills.globs import matches_glob
+from satchel.skills.globs import matches_any, matches_glob
 
 SENSITIVE = (
     "**/.env",
@@ -69,10 +69,15 @@ class Trust:
             )
 
     @property
+    def given(self) -> tuple[str, ...]:
+        """The trusted roots as paths, as they were given."""
+        given = (self.trusted_roots,) if isinstance(self.trusted_roots, (str, os.PathLike)) else self.trusted_roots
+        return tuple(path for root in given if (path := os.fspath(root)))
+
+    @property
     def roots(self) -> tuple[str, ...]:
         """The trusted roots, canonical. Looks at the disk."""
-        given = (self.trusted_roots,) if isinstance(self.trusted_roots, (str, os.PathLike)) else self.trusted_roots
-        return tuple(os.path.realpath(root) for root in given if os.fspath(root))
+        return tuple(os.path.realpath(root) for root in self.given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,27 +98,42 @@ def standing(
         is_own = entry.skill is not None and entry.skill.trusted
         return Standing(directory="", is_fenced=True, sensitive="", trusted_by="trusted-root" if is_own else "")
     directory = os.path.realpath(entry.dir)
-    fences = [os.path.realpath(root) for root in (entry.root, *workspace) if root]
+    # A root is often the fence and what is trusted: within one look, each path is resolved once.
+    real = _resolver()
     return Standing(
         directory=directory,
-        is_fenced=any(is_inside(directory, fence) for fence in fences),
+        is_fenced=any(is_inside(directory, real(root)) for root in (entry.root, *workspace) if root),
         sensitive=sensitive_pattern(directory, sensitive),
-        trusted_by=_trusted_by(entry, directory, digest, trust),
+        trusted_by=_trusted_by(entry, directory, digest, trust, real),
     )
+
+
+def _resolver() -> Callable[[str], str]:
+    known: dict[str, str] = {}
+
+    def real(path: str) -> str:
+        if path not in known:
+            known[path] = os.path.realpath(path)
+        return known[path]
+
+    return real
 
 
 def sensitive_pattern(directory: str, patterns: Collection[str]) -> str:
     """The first pattern that the directory's path or its last name matches, "" when none does."""
     name = os.path.basename(directory)
-    return next((glob for glob in patterns if matches_glob(directory, glob) or matches_glob(name, glob)), "")
+    # Asked about every activation, and nearly always of a place that matches none: one look tells that.
+    if not matches_any(directory, tuple(patterns)) and not matches_any(name, tuple(patterns)):
+        return ""
+    return next(glob for glob in patterns if matches_glob(directory, glob) or matches_glob(name, glob))
 
 
 def _trusted_by(
-    entry: SkillEntry, directory: str, digest: str, trust: Trust
+    entry: SkillEntry, directory: str, digest: str, trust: Trust, real: Callable[[str], str]
 ) -> Literal["", "trusted-root", "approval"]:
     if entry.skill is not None and entry.skill.trusted:
         return "trusted-root"
-    if any(is_inside(directory, root) for root in trust.roots):
+    if any(is_inside(directory, real(root)) for root in trust.given):
         return "trusted-root"
     if trust.approvals is not None and trust.approvals.covers(directory, digest):
         return "approval"

@@ -28,3 +28,13 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
 def matches_glob(path: str, glob: str) -> bool:
     """Whether the whole path is what the glob describes."""
     return glob_pattern(glob).fullmatch(path.replace("\\", "/")) is not None
+
+
+def matches_any(path: str, globs: tuple[str, ...]) -> bool:
+    """Whether some glob describes the whole path."""
+    return bool(globs) and _any_pattern(globs).fullmatch(path.replace("\\", "/")) is not None
+
+
+@lru_cache(maxsize=64)
+def _any_pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{glob_pattern(glob).pattern})" for glob in globs), re.IGNORECASE | re.DOTALL)
