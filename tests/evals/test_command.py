@@ -11,6 +11,7 @@ from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, Script
 from tests.cli.calling import Caller, caller
 from tests.evals.runs import ferry
 from tests.program.program import satchel as program
+from tests.support import write_skill
 
 SCENARIO = {
     "id": "FERRY",
@@ -105,6 +106,14 @@ def test_a_call_that_is_wrong_is_exit_code_two(satchel: Caller, words: list[str]
 
 def test_a_directory_without_scenarios_is_said(satchel: Caller, tmp_path: Path) -> None:
     assert satchel("eval", str(tmp_path), "--contract").code == 2
+
+
+def test_evals_of_a_skill_folder_are_not_passed_over_without_a_model(satchel: Caller, tmp_path: Path) -> None:
+    write_skill(tmp_path, "toll", files={"evals/evals.json": '{"evals": [{"id": 1, "prompt": "How much?"}]}'})
+    for targets in ([str(tmp_path / "toll")], ["builtin", str(tmp_path / "toll")]):
+        said = satchel("eval", *targets, "--contract")
+        assert (said.code, said.out) == (2, "")
+        assert "the skill toll have no contract" in said.err
 
 
 def test_only_the_arms_that_were_asked_for_are_run(satchel: Caller) -> None:

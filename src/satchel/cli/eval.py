@@ -72,6 +72,12 @@ def evaluate(
     Progress goes to stderr, the table to stdout. Exits 1 when the contract is broken or a --min is missed.
     """
     planned, thresholds, arms = plan(targets, scenario), read_least(least), _arms(arm)
+    if contract and planned.skills:
+        raise SetupError(
+            "setting-invalid",
+            f"The evals of the skill {planned.skills[0].skill.name} have no contract: only a model can take them.",
+            hint="Leave --contract out, or the skill folder.",
+        )
     settings = settings_from(model)
     wanted = _Wanted(seed=seed, repeat=repeat, limit=limit, arms=arms, temperature=temperature, judge=judge)
     # Skills of a scenario are copies in a temporary place, which nobody should be told to approve.
