@@ -200,3 +200,23 @@ async def test_a_skill_that_broke_after_it_was_found(tmp_path: Path) -> None:
         assert reply.path == str(folder / "SKILL.md")
     await asyncio.to_thread((folder / "SKILL.md").write_text, text("name: a", D))
     assert (await session.activate("a")).kind == "ok"
+
+
+async def test_broken_skills_are_named_in_the_log_once_for_each_reading(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, "silent", text("name: silent"))
+    write(tmp_path, "plain", "No fence.\n")
+    put(tmp_path, "good")
+    library = discover([tmp_path], dialect="agent-sh")
+    session = session_of(library)
+    session_of(library)
+    told = f"the skill in {tmp_path / 'silent'} cannot be used: The description is missing. (line 1)"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [told]
+    assert (await session.activate("good")).kind == "ok"
+    caplog.clear()
+    for number in range(30):
+        write(tmp_path, f"silent-{number:02}", text("name: x"))
+    await session.reload()
+    lines = [record.getMessage() for record in caplog.records]
+    assert (len(lines), lines[0], lines[-1]) == (21, told, "11 more skills cannot be used")

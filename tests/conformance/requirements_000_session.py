@@ -70,6 +70,7 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("000-4.5-9", "000", "no frontmatter (body is the whole file).", "tests/conformance/test_activation_000.py::test_a_folder_without_a_fence_is_no_skill"),
     # 5 Permission
     Requirement("000-5.2-6", "000", "errors when the model attempts to activate by name.", "tests/conformance/test_activation_000.py::test_broken_frontmatter"),
+    Requirement("000-5.2-7", "000", "They surface as warnings in the harness log", "tests/activation/test_registry.py::test_broken_skills_are_named_in_the_log_once_for_each_reading"),
     Requirement("000-5.3-3", "000", "returns `OUTSIDE_WORKSPACE`.", "tests/activation/test_permission_and_trust.py::test_a_registry_s_skill_must_lie_in_a_root_or_the_workspace"),
     Requirement("000-5.4-1", "000", "If a skill dir matches any `sensitive_patterns` entry", "tests/activation/test_permission_and_trust.py::test_sensitive_places"),
     Requirement("000-5.5-1", "000", "Skills under a root listed in `trusted_roots` activate freely", "tests/conformance/test_activation_000.py::test_a_trusted_root_needs_no_hook"),
@@ -101,6 +102,7 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("000-10-3", "000", "load(name: string): Promise<LoadedSkill | null>;", "tests/activation/test_registry.py::test_a_registry_of_the_host_s_own_is_asked_once"),
     Requirement("000-10-4", "000", "readonly root_index: number;", "tests/activation/test_registry.py::test_the_default_registry_lists_skills_with_their_places"),
     Requirement("000-10-5", "000", "Default: `FilesystemSkillRegistry(roots: string[])`", "tests/activation/test_registry.py::test_the_default_registry_lists_skills_with_their_places"),
+    Requirement("000-10-7", "000", "`FilesystemSkillRegistry` is the only default.", "tests/activation/test_origin.py::test_every_kind_of_registry_is_listed_loaded_and_read"),
     Requirement("000-10-6", "000", "Adapters allow skills to come from non-filesystem sources:", "tests/activation/test_registry.py::test_registries_stand_wherever_a_root_does_and_the_first_wins"),
     Requirement("000-12-4", "000", "Second call is a no-op.", "tests/conformance/test_activation_000.py::test_the_second_activation_says_when_the_first_was"),
     Requirement("000-12-5", "000", "serialized through a per-session lock", "tests/activation/test_session.py::test_two_hundred_parallel_activations_give_each_body_once_in_call_order"),

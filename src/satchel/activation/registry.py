@@ -7,9 +7,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TypeGuard, cast
+from weakref import WeakValueDictionary
 
 from satchel.activation.permission import contained
 from satchel.errors import SetupError, SkillError
@@ -21,6 +23,7 @@ from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE
 from satchel.skills.files import is_manifest
 from satchel.skills.model import Diagnostic, LoadedSkill, Page, Skill, SkillRef
+from satchel.skills.oneline import one_line
 
 logger = logging.getLogger("satchel.activation")
 
@@ -31,10 +34,16 @@ _OTHERS = frozenset({"name-shadowed", "frontmatter-missing"})
 """Errors about a folder that do not make it a broken skill: it lost its name, or is none at all."""
 
 
+_MOST_TOLD = 20
+_TOLD: WeakValueDictionary[int, Catalog] = WeakValueDictionary()
+"""Catalogues whose broken skills are in the log: many sessions may stand over one library."""
+
+
 class FilesystemSkillRegistry:
     """The skills below ``roots``, in order of precedence, or of a ``Library`` (seed 000, sections 5 and 10).
 
-    ``discover`` answers from memory; ``rescan`` reads the directories again.
+    ``discover`` answers from memory; ``rescan`` reads the directories again. Skills that cannot be used are named in
+    the log, once for each reading.
     """
 
     def __init__(self, roots: Library | StrPath | Iterable[StrPath], *, dialect: str | Dialect = PORTABLE) -> None:
@@ -54,6 +63,9 @@ class FilesystemSkillRegistry:
             good = {skill.name: self._entry(skill) for skill in reversed(catalog.skills)}
             taken = {skill.location for skill in catalog.skills}
             broken = _broken(catalog.diagnostics, taken)
+            if _TOLD.get(id(catalog)) is not catalog:
+                _TOLD[id(catalog)] = catalog
+                _tell(broken.values())
             rest = (item for name, item in broken.items() if name not in good)
             self._entries = (*(good[name] for name in sorted(good)), *rest)
             self._seen = catalog
@@ -267,6 +279,16 @@ def _is_registry(item: object) -> TypeGuard[SkillRegistry]:
 
 def _is_source(item: object) -> TypeGuard[SkillSource]:
     return callable(getattr(item, "scan", None)) and callable(getattr(item, "load", None))
+
+
+def _tell(broken: Collection[SkillEntry]) -> None:
+    """Warns of skills that cannot be used."""
+    for entry in islice(broken, _MOST_TOLD):
+        found = min(entry.diagnostics, key=lambda item: item.severity != "error")
+        where = f" (line {found.line})" if found.line else ""
+        logger.warning("the skill in %s cannot be used: %s%s", one_line(entry.dir), one_line(found.message), where)
+    if len(broken) > _MOST_TOLD:
+        logger.warning("%d more skills cannot be used", len(broken) - _MOST_TOLD)
 
 
 def _broken(diagnostics: Iterable[Diagnostic], taken: set[str]) -> dict[str, SkillEntry]:
