@@ -15,7 +15,7 @@ ROWS: tuple[Requirement, ...] = (
     # Frontmatter reference
     Requirement("003-fields-1", "003", "| `name` | string | parent dir |", "tests/conformance/test_seed_003.py::test_every_field_with_its_default"),
     Requirement("003-fields-2", "003", "case-insensitive on lookup", "tests/conformance/test_seed_003.py::test_a_name_is_looked_up_in_any_case"),
-    Requirement("003-fields-2-2", "003", "Stable identifier, case-insensitive on lookup.", "tests/activation/test_names.py::test_letter_case_counts_for_nobody_where_the_row_says_so"),
+    Requirement("003-fields.2-2", "003", "Stable identifier, case-insensitive on lookup.", "tests/activation/test_names.py::test_letter_case_counts_for_nobody_where_the_row_says_so"),
     Requirement("003-fields-3", "003", "| `description` | string | **required** |", "tests/conformance/test_seed_003.py::test_what_the_reader_rejects"),
     Requirement("003-fields-4", "003", "| `when-to-use` | string | empty |", "tests/conformance/test_seed_003.py::test_every_field_with_its_default"),
     Requirement("003-fields-5", "003", "| `allowed-tools` | list of strings | empty |", "tests/conformance/test_seed_003.py::test_every_field_with_its_default"),
