@@ -60,6 +60,24 @@ class PathError(SatchelError):
     codes = frozenset({"path-refused", "path-not-found", "not-a-file", "binary-file", "offset-past-end"})
 
 
+class FileError(SatchelError):
+    """A file of a workspace cannot be written or changed as it was asked. Nothing was changed."""
+
+    codes = frozenset(
+        {
+            "patch-invalid",
+            "patch-mismatch",
+            "edit-mismatch",
+            "file-exists",
+            "file-changed",
+            "file-too-large",
+            "write-failed",
+            "NOT_READ_THIS_SESSION",
+            "STALE_READ",
+        }
+    )
+
+
 class BundleError(SatchelError):
     """An archive is refused: what it holds is unsafe, too much, or not exactly one skill."""
 

@@ -1,0 +1,89 @@
+"""Why a hunk does not match, shown on the file's own lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+from satchel.errors import FileError
+from satchel.execution.matching import Haystack
+from satchel.execution.numbered import excerpt, line_count, without_number
+
+_LINES_COMPARED = 100
+_PLACES_COMPARED = 50
+_QUOTED = 120
+_LINES_ABOVE = 2
+_FEWEST_SHOWN = 3
+
+
+def quoted(text: str) -> str:
+    """Text of a model or a file within a sentence: quoted, on one line, not too long."""
+    shown = "".join(char if char.isprintable() else "?" for char in text[:_QUOTED])
+    return f'"{shown}{"..." if len(text) > _QUOTED else ""}"'
+
+
+def where_it_could_be(
+    file: Haystack, context: Sequence[str], cursor: int, *, path: str, is_at_end: bool = False
+) -> FileError:
+    """The failure of a hunk that is not in the file from line ``cursor`` on (counted from zero)."""
+    sought = " at its end" if is_at_end else f" from line {cursor + 1} on" if cursor else ""
+    said = [f"A hunk does not match {path}{sought}, so nothing was changed."]
+    at = _nearest(file, context)
+    if _is_numbered(file, context, cursor):
+        said.append(
+            "Its lines carry the line numbers of a listing. The numbers are not in the file: write each line without "
+            "its number and the sign behind that."
+        )
+    elif at >= 0 and 0 <= (before := file.find(context, 0).at) < cursor:
+        said.append(
+            f"These lines are at line {before + 1}, above the place that the hunks or the @@ lines before had reached: "
+            "hunks stand in the order of the file."
+        )
+    elif at >= 0:
+        said.append(_first_difference(file, context, at))
+    return FileError("patch-mismatch", " ".join(said), hint=_shown(file, context, cursor, at, path))
+
+
+def _nearest(file: Haystack, context: Sequence[str]) -> int:
+    """The line where most lines of the context would meet their like, -1 when none of them is in the file."""
+    votes: Counter[int] = Counter()
+    for offset, line in enumerate(context[:_LINES_COMPARED]):
+        if line.strip():
+            votes.update(index - offset for index in islice(file.same_lines(line), _PLACES_COMPARED))
+    possible = [(-count, at) for at, count in votes.items() if at >= 0]
+    return min(possible)[1] if possible else -1
+
+
+def _is_numbered(file: Haystack, context: Sequence[str], cursor: int) -> bool:
+    """Whether the hunk matches as soon as numbers in front of its lines are taken away."""
+    plain = [without_number(line) for line in context]
+    if not any(line is not None for line in plain):
+        return False
+    return (
+        file.find([given if line is None else line for given, line in zip(context, plain, strict=True)], cursor).at >= 0
+    )
+
+
+def _first_difference(file: Haystack, context: Sequence[str], at: int) -> str:
+    for offset, line in enumerate(context):
+        index = at + offset
+        if index >= line_count(file.lines):
+            return f"The file ends before the hunk does, at line {line_count(file.lines)}."
+        if file.lines[index].strip() != line.strip():
+            return f"At line {index + 1} the file has {quoted(file.lines[index])} where the hunk has {quoted(line)}."
+    return ""
+
+
+def _shown(file: Haystack, context: Sequence[str], cursor: int, at: int, path: str) -> str:
+    count = line_count(file.lines)
+    if not count:
+        return f"{path} is empty: a hunk with lines that begin with + alone fills it."
+    if at >= 0:
+        lead = f"The nearest place in {path} is line {at + 1}:"
+    elif 0 < cursor < count:
+        at, lead = cursor, f"The hunk was looked for from line {cursor + 1} of {path} on:"
+    else:
+        return f"None of its lines is in {path}. Is it the right file? Read it before you patch it."
+    shown = excerpt(file.lines, at - _LINES_ABOVE, at + max(len(context), _FEWEST_SHOWN) + 1)
+    return f"{lead}\n{shown}\nCopy the lines as they are, without the numbers."

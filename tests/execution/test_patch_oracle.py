@@ -1,0 +1,126 @@
+"""Our patches against the reference implementation of the format, ``agents.apply_diff``, over made-up patches.
+
+Both must give the same text, or both refuse, but for the differences below. Each is a decision, and each is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from agents.apply_diff import apply_diff
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from satchel.errors import FileError
+from satchel.execution.patch import apply_update, new_text, split_lines
+
+LINE = st.sampled_from(["a", "b", "  a", "a ", "def f():", "    x = 1", "", "\ta", "@", "*", "é"])
+FILES = st.lists(LINE, max_size=8).map("\n".join) | st.lists(LINE, max_size=8).map(lambda lines: "\n".join([*lines, ""]))
+HEADERS = st.lists(LINE.map(lambda line: f"@@ {line}") | st.just("@@"), max_size=2)
+MARKED = st.builds(lambda mark, line: mark + line, st.sampled_from("  -+"), LINE) | st.just("")
+HUNKS = st.tuples(HEADERS, st.lists(MARKED, min_size=1, max_size=6), st.sampled_from([[], [], [], ["*** End of File"]]))
+ODD = st.sampled_from(["*** End of File", "***", "*** Odd", "odd", "@@odd", "@@ ", "@@  a"])
+
+
+def lines_of(hunks: Sequence[tuple[list[str], list[str], list[str]]]) -> list[str]:
+    return [line for parts in hunks for part in parts for line in part]
+
+
+def ours(text: str, diff: str) -> str | None:
+    try:
+        return apply_update(text, split_lines(diff), path="f").text
+    except FileError:
+        return None
+
+
+def reference(text: str, diff: str) -> str | None:
+    try:
+        return apply_diff(text, diff)
+    except ValueError:
+        return None
+
+
+# Each difference: why, and a patch that shows it as (text, diff, what the reference gives, what we give). None: refused.
+DIFFERENCES: dict[str, tuple[str, str, str | None, str | None]] = {
+    # It names the line it changes as its anchor, and nothing else can be meant.
+    "an anchor that is the hunk's first line is where the hunk stands": ("a\nb\n", "@@ a\n-a\n+A", None, "A\nb\n"),
+    # The same: the place that the model named twice wins over a later one.
+    "such an anchor wins over a later place": ("a\nb\na\n", "@@ a\n-a\n+A", "a\nb\nA\n", "A\nb\na\n"),
+    # Advice all the same: the context still must match, and a note names the anchor. Refusing it teaches to leave anchors out.
+    "a stacked anchor that is nowhere is advice too": ("a\nb\n", "@@ x\n@@ a\n-b\n+B", None, "a\nB\n"),
+    # A success must be something done.
+    "a patch without a change is refused": ("a\nb\n", " a\n b", "a\nb\n", None),
+    "what follows the end is refused and not passed over": ("a\nb\n", "-b\n+B\n*** End of File\n*** End of File", "a\nB\n", None),
+    # Untouched lines stay byte for byte.
+    "line ends of a file that mixes them stay": ("a\nb\r\n", "-a\n+A", "A\r\nb\r\n", "A\nb\r\n"),
+    # The patch travelled as JSON; its line ends say nothing of the file.
+    "a file of one line is not given the patch's line ends": ("a", " a\r\n+b\r\n", "a\r\nb", "a\nb"),
+    # It is no part of the first line.
+    "a byte order mark is kept and not compared": ("\ufeffa\n", "-a\n+A", None, "\ufeffA\n"),
+    # Nothing can be meant by it.
+    "empty lines behind the end marker do not count": ("a\n", "-a\n+A\n*** End of File\n\n\n", None, "A\n"),
+    # A blank is not seen.
+    "an end marker with a blank behind it is one": ("a\nb\na\n", "-a\n+A\n*** End of File ", "A\nb\na\n", "a\nb\nA\n"),
+}
+
+
+def is_explained(text: str, diff: str, theirs: str | None, mine: str | None) -> bool:
+    """Whether one of the differences can be the reason."""
+    lines = split_lines(diff)
+    anchors = [line[3:].strip() for line in lines if line.startswith("@@ ") and line[3:].strip()]
+    bodies = [line[1:].strip() if line else "" for line in lines if line[:1] in {" ", "-", ""}]
+    stacked = any(one.startswith("@@") and two.startswith("@@") for one, two in zip(lines, lines[1:], strict=False))
+    if set(anchors) & set(bodies):
+        return True
+    if stacked and anchors and theirs is None:
+        return True
+    ends = [index for index, line in enumerate(lines) if line.startswith("*** End of File")]
+    if ends and ends[0] < len(lines) - 1 and (mine is None or not any(line.strip() for line in lines[ends[0] + 1 :])):
+        return True
+    return mine is None and theirs == text and not any(line[:1] in {"+", "-"} for line in lines)
+
+
+@settings(max_examples=600, deadline=None)
+@given(text=FILES, hunks=st.lists(HUNKS, min_size=1, max_size=3), odd=st.none() | st.tuples(st.integers(0, 12), ODD))
+@example(text="a\nb\n", hunks=[(["@@ a"], [" b", "-"], [])], odd=None)
+@example(text="a\na", hunks=[([], ["-a", "+b"], []), (["@@"], ["-a"], ["*** End of File"])], odd=None)
+def test_both_agree_but_for_the_differences(
+    text: str, hunks: list[tuple[list[str], list[str], list[str]]], odd: tuple[int, str] | None
+) -> None:
+    lines = lines_of(hunks)
+    if odd is not None:
+        lines.insert(odd[0], odd[1])
+    diff = "\n".join(lines) + "\n"
+    theirs, mine = reference(text, diff), ours(text, diff)
+    assert mine == theirs or is_explained(text, diff, theirs, mine)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.lists(LINE, min_size=2, max_size=10), data=st.data(), ends=st.booleans(), windows=st.booleans())
+def test_both_make_the_same_of_patches_that_fit(text: list[str], data: st.DataObject, ends: bool, windows: bool) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    stop = data.draw(st.integers(start + 1, len(text)))
+    drop = data.draw(st.integers(start, stop - 1))
+    diff = [" " + line for line in text[start:drop]] + ["-" + text[drop]]
+    diff += ["+" + line for line in data.draw(st.lists(LINE, max_size=3))]
+    diff += [" " + line for line in text[drop + 1 : stop]]
+    end = "\r\n" if windows else "\n"
+    file = end.join(text) + (end if ends else "")
+    after = reference(file, "\n".join(diff))
+    assume(after is not None)
+    assert ours(file, "\n".join(diff)) == after
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_each_difference_is_one(name: str) -> None:
+    text, diff, theirs, mine = DIFFERENCES[name]
+    assert (reference(text, diff), ours(text, diff)) == (theirs, mine)
+    assert theirs != mine
+
+
+@given(st.lists(LINE.map(lambda line: "+" + line), min_size=1, max_size=5))
+def test_new_files_are_the_reference_s_with_a_newline_at_their_end(lines: list[str]) -> None:
+    assert new_text(lines, path="f") == apply_diff("", "\n".join(lines), mode="create") + "\n"
+
+
