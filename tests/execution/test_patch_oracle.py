@@ -5,26 +5,51 @@ Both must give the same text, or both refuse, but for the differences below. Eac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from agents.apply_diff import apply_diff
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from satchel.errors import FileError
 from satchel.execution.patch import apply_update, new_text, split_lines
 
 LINE = st.sampled_from(["a", "b", "  a", "a ", "def f():", "    x = 1", "", "\ta", "@", "*", "é"])
-FILES = st.lists(LINE, max_size=8).map("\n".join) | st.lists(LINE, max_size=8).map(lambda lines: "\n".join([*lines, ""]))
-HEADERS = st.lists(LINE.map(lambda line: f"@@ {line}") | st.just("@@"), max_size=2)
-MARKED = st.builds(lambda mark, line: mark + line, st.sampled_from("  -+"), LINE) | st.just("")
-HUNKS = st.tuples(HEADERS, st.lists(MARKED, min_size=1, max_size=6), st.sampled_from([[], [], [], ["*** End of File"]]))
-ODD = st.sampled_from(["*** End of File", "***", "*** Odd", "odd", "@@odd", "@@ ", "@@  a"])
+FILES = st.lists(LINE, max_size=8).map("\n".join) | st.lists(LINE, max_size=8).map(
+    lambda lines: "\n".join([*lines, ""])
+)
+ODD = st.sampled_from(["*** End of File", "***", "*** Odd", "odd", "@@odd", "@@ ", "@@  a", "-a", " b", "+c", ""])
+BLANKS = st.sampled_from(
+    [lambda line: line, lambda line: line, lambda line: line + " ", lambda line: " " + line.strip()]
+)
 
 
-def lines_of(hunks: Sequence[tuple[list[str], list[str], list[str]]]) -> list[str]:
-    return [line for parts in hunks for part in parts for line in part]
+@st.composite
+def files_and_patches(draw: st.DrawFn) -> tuple[str, str]:
+    """A file, and hunks that were taken from its lines from top to bottom, more or less faithfully."""
+    text = draw(FILES)
+    lines = text.split("\n")
+    diff: list[str] = []
+    at = 0
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(min(at, len(lines)), len(lines)))
+        at = draw(st.integers(start, min(len(lines), start + 4)))
+        above = lines[max(0, start - 3) : start + 1]
+        header = st.sampled_from(above) if above else LINE
+        diff += draw(st.lists(st.just("@@") | (header | LINE).map(lambda line: f"@@ {line}"), max_size=2))
+        for line in lines[start:at]:
+            changed = draw(BLANKS)(line)
+            diff.append((" " + changed if draw(st.booleans()) else "-" + changed) if changed else "")
+            if draw(st.integers(0, 3)) == 0:
+                diff.append("+" + draw(LINE))
+        if not diff or draw(st.booleans()):
+            diff.append("+" + draw(LINE))
+    if draw(st.integers(0, 3)) == 3:
+        diff.append("*** End of File")
+    if draw(st.integers(0, 5)) == 5:
+        diff.insert(draw(st.integers(0, len(diff))), draw(ODD))
+    return text, "\n".join(diff) + "\n"
 
 
 def ours(text: str, diff: str) -> str | None:
@@ -51,7 +76,13 @@ DIFFERENCES: dict[str, tuple[str, str, str | None, str | None]] = {
     "a stacked anchor that is nowhere is advice too": ("a\nb\n", "@@ x\n@@ a\n-b\n+B", None, "a\nB\n"),
     # A success must be something done.
     "a patch without a change is refused": ("a\nb\n", " a\n b", "a\nb\n", None),
-    "what follows the end is refused and not passed over": ("a\nb\n", "-b\n+B\n*** End of File\n*** End of File", "a\nB\n", None),
+    "what follows the end is refused and not passed over": (
+        "a\nb\n",
+        "-b\n+B\n*** End of File\n*** End of File",
+        "a\nB\n",
+        None,
+    ),
+    "a hunk without lines is refused at the end too": ("a\n", "+b\n@@\n*** End of File", "b\na\n", None),
     # Untouched lines stay byte for byte.
     "line ends of a file that mixes them stay": ("a\nb\r\n", "-a\n+A", "A\r\nb\r\n", "A\nb\r\n"),
     # The patch travelled as JSON; its line ends say nothing of the file.
@@ -70,7 +101,7 @@ def is_explained(text: str, diff: str, theirs: str | None, mine: str | None) -> 
     lines = split_lines(diff)
     anchors = [line[3:].strip() for line in lines if line.startswith("@@ ") and line[3:].strip()]
     bodies = [line[1:].strip() if line else "" for line in lines if line[:1] in {" ", "-", ""}]
-    stacked = any(one.startswith("@@") and two.startswith("@@") for one, two in zip(lines, lines[1:], strict=False))
+    stacked = any(one.startswith("@@") and two.startswith("@@") for one, two in pairwise(lines))
     if set(anchors) & set(bodies):
         return True
     if stacked and anchors and theirs is None:
@@ -78,27 +109,24 @@ def is_explained(text: str, diff: str, theirs: str | None, mine: str | None) -> 
     ends = [index for index, line in enumerate(lines) if line.startswith("*** End of File")]
     if ends and ends[0] < len(lines) - 1 and (mine is None or not any(line.strip() for line in lines[ends[0] + 1 :])):
         return True
+    if any(one.startswith("@@") and two.startswith("*** End of File") for one, two in pairwise(lines)):
+        return mine is None
     return mine is None and theirs == text and not any(line[:1] in {"+", "-"} for line in lines)
 
 
 @settings(max_examples=600, deadline=None)
-@given(text=FILES, hunks=st.lists(HUNKS, min_size=1, max_size=3), odd=st.none() | st.tuples(st.integers(0, 12), ODD))
-@example(text="a\nb\n", hunks=[(["@@ a"], [" b", "-"], [])], odd=None)
-@example(text="a\na", hunks=[([], ["-a", "+b"], []), (["@@"], ["-a"], ["*** End of File"])], odd=None)
-def test_both_agree_but_for_the_differences(
-    text: str, hunks: list[tuple[list[str], list[str], list[str]]], odd: tuple[int, str] | None
-) -> None:
-    lines = lines_of(hunks)
-    if odd is not None:
-        lines.insert(odd[0], odd[1])
-    diff = "\n".join(lines) + "\n"
+@given(files_and_patches())
+def test_both_agree_but_for_the_differences(made: tuple[str, str]) -> None:
+    text, diff = made
     theirs, mine = reference(text, diff), ours(text, diff)
     assert mine == theirs or is_explained(text, diff, theirs, mine)
 
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.lists(LINE, min_size=2, max_size=10), data=st.data(), ends=st.booleans(), windows=st.booleans())
-def test_both_make_the_same_of_patches_that_fit(text: list[str], data: st.DataObject, ends: bool, windows: bool) -> None:
+def test_both_make_the_same_of_patches_that_fit(
+    text: list[str], data: st.DataObject, ends: bool, windows: bool
+) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     stop = data.draw(st.integers(start + 1, len(text)))
     drop = data.draw(st.integers(start, stop - 1))
@@ -122,5 +150,3 @@ def test_each_difference_is_one(name: str) -> None:
 @given(st.lists(LINE.map(lambda line: "+" + line), min_size=1, max_size=5))
 def test_new_files_are_the_reference_s_with_a_newline_at_their_end(lines: list[str]) -> None:
     assert new_text(lines, path="f") == apply_diff("", "\n".join(lines), mode="create") + "\n"
-
-

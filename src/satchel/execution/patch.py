@@ -163,13 +163,13 @@ class _Reader:
             else:
                 current.deleted += 1
                 hunk.context.append(line[1:])
+        if self._index == start:
+            raise self._empty()
         if self._index < len(self._lines) and self._lines[self._index].rstrip() == END_OF_FILE:
             self._index += 1
             hunk.is_at_end = True
             while self._index < len(self._lines) and not self._lines[self._index].strip():
                 self._index += 1
-        elif self._index == start:
-            raise self._empty()
         return hunk
 
     def _empty(self) -> FileError:
