@@ -1,20 +1,25 @@
-"""The one guard between a path that somebody wrote and a file: every read inside a skill goes through it.
+"""The one guard between a path that somebody wrote and a file: inside a skill, or inside a working directory.
 
 Three escapes are closed: by spelling (``split_path``), by symbolic link, and by a swap between check and open. Files
 are opened component by component below an open directory, never following a link; a link is resolved here, checked
-to stay below the root, and walked again.
+to stay below the root, and walked again. What is to be written is not reached through links at all.
 """
 
 # ruff: noqa: PTH117, PTH118 - plain strings and descriptors: pathlib hides what is resolved when.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import stat
+from typing import Literal, NamedTuple
 
 from satchel.errors import PathError
+
+Place = Literal["skill", "work"]
+"""What a root is, for the words of a refusal: a skill's directory, or a working directory."""
 
 _MAX_LINKS = 16
 _SHOWN = 120
@@ -29,34 +34,50 @@ _LISTED: int = _COMMON | getattr(os, "O_DIRECTORY", 0) | os.O_RDONLY
 # O_NONBLOCK: a FIFO that appears between the check and the open must not hang the caller.
 _FILE: int = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _BINARY: int = getattr(os, "O_BINARY", 0)
+_NAMES: dict[Place, tuple[str, str, str]] = {
+    "skill": ("skill directory", "skill", "The skill's directory"),
+    "work": ("working directory", "working directory", "The working directory"),
+}
+_HINTS: dict[Place, str] = {
+    "skill": "Name a file of the skill relative to the skill's own directory, like references/guide.md.",
+    "work": "Name a file relative to the working directory, like src/app.py.",
+}
 _HAS_DIR_FD = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
 
 
-def split_path(path: str) -> tuple[str, ...]:
-    """The segments of a path inside a skill; ``()`` is the directory itself. The disk is not touched.
+class _Named(NamedTuple):
+    """A path as it was written, and the place that it should be in: all that a refusal says."""
+
+    path: str
+    place: Place
+
+
+def split_path(path: str, *, place: Place = "skill") -> tuple[str, ...]:
+    """The segments of a path inside a root; ``()`` is the directory itself. The disk is not touched.
 
     Backslashes are separators too, ``./`` and empty segments do not count.
 
     Raises:
         PathError: "path-refused" for every spelling that could lead elsewhere on some platform.
     """
+    named = _Named(path, place)
     if "\0" in path:
-        raise _refused(path, "contains a NUL character")
+        raise _refused(named, "contains a NUL character")
     plain = path.replace("\\", "/")
     if plain.startswith("//"):
-        raise _refused(path, "is a UNC path")
+        raise _refused(named, "is a UNC path")
     if plain.startswith(("/", "~")):
-        raise _refused(path, "is an absolute path")
+        raise _refused(named, "is an absolute path")
     if _DRIVE.match(plain):
-        raise _refused(path, "is a drive-qualified path")
+        raise _refused(named, "is a drive-qualified path")
     segments = tuple(segment for segment in plain.split("/") if segment not in {"", "."})
     if ".." in segments:
-        raise _refused(path, "escapes the skill directory")
+        raise _refused(named, f"escapes the {_NAMES[place][0]}")
     for segment in segments:
         if segment.endswith((".", " ")):
-            raise _refused(path, "has a segment ending in a dot or a blank")
+            raise _refused(named, "has a segment ending in a dot or a blank")
         if os.name == "nt" and ":" in segment:
-            raise _refused(path, "names an alternate data stream")
+            raise _refused(named, "names an alternate data stream")
     return segments
 
 
@@ -65,28 +86,79 @@ def is_inside(path: str, root: str) -> bool:
     return _below(path, root) is not None
 
 
-def open_inside(root: str, path: str) -> int:
+def open_inside(root: str, path: str, *, place: Place = "skill", links: bool = True) -> int:
     """Opens the regular file ``path`` below the directory ``root`` for reading and returns its descriptor.
 
     ``root`` must be canonical (``os.path.realpath``): a root that has since become a link is refused. Links below it
-    are followed as long as they end below it.
+    are followed as long as they end below it; with ``links`` False they are refused.
 
     Raises:
         PathError: "path-refused", "path-not-found" or "not-a-file".
     """
-    segments = split_path(path)
+    named = _Named(path, place)
+    segments = _segments(root, named)
+    try:
+        if _HAS_DIR_FD:
+            return _open_by_descriptor(root, segments, named, links=links)
+        return _open_by_name(root, segments, named, links=links)
+    except (OSError, ValueError) as error:
+        raise _translated(named, error) from error
+
+
+def open_parent(root: str, path: str, *, place: Place = "work", create: bool = False) -> tuple[int, str]:
+    """``(descriptor, name)``: the directory below ``root`` that holds ``path``, and the name of ``path`` in it.
+
+    The directory is never reached through a link. With ``create``, missing ones are made.
+
+    Raises:
+        PathError: "path-refused", "path-not-found" or "not-a-file"; also where the platform has no directory
+            descriptors, because nothing can be written safely there.
+    """
+    named = _Named(path, place)
+    segments = _segments(root, named)
+    if not _HAS_DIR_FD:
+        raise _refused(named, "cannot be written safely on this platform")
+    try:
+        current = _open_root(root, place)
+        for name in segments[:-1]:
+            try:
+                current = _deeper(current, name, named, create=create)
+            except BaseException:
+                os.close(current)
+                raise
+    except (OSError, ValueError) as error:
+        raise _translated(named, error) from error
+    return current, segments[-1]
+
+
+def _segments(root: str, named: _Named) -> tuple[str, ...]:
+    segments = split_path(named.path, place=named.place)
     if not root.strip():
         raise PathError("path-refused", "There is no root directory to read from.")
     if not os.path.isabs(root):
         raise PathError("path-refused", f"The root {_shown(root)} is not an absolute path.")
     if not segments:
-        raise _is_directory(path)
+        raise _is_directory(named)
+    return segments
+
+
+def _deeper(current: int, name: str, named: _Named, *, create: bool) -> int:
+    """The directory ``name`` in an open one, which is closed when this returns."""
     try:
-        if _HAS_DIR_FD:
-            return _open_by_descriptor(root, segments, path)
-        return _open_by_name(root, segments, path)
-    except (OSError, ValueError) as error:
-        raise _translated(path, error) from error
+        mode = os.stat(name, dir_fd=current, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        if not create:
+            raise
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o755, dir_fd=current)
+    else:
+        if stat.S_ISLNK(mode):
+            raise _refused(named, "goes through a symbolic link, and nothing is changed through one")
+        if not stat.S_ISDIR(mode):
+            raise _refused(named, "goes through something that is not a directory")
+    deeper = os.open(name, _DIRECTORY, dir_fd=current)
+    os.close(current)
+    return deeper
 
 
 def read_listed(directory: int, name: str, limit: int) -> bytes | None:
@@ -147,17 +219,19 @@ class Directories:
             self._descriptor = -1
 
 
-def _open_by_descriptor(root: str, segments: tuple[str, ...], path: str) -> int:
-    root_fd = _open_root(root)
+def _open_by_descriptor(root: str, segments: tuple[str, ...], path: _Named, *, links: bool) -> int:
+    root_fd = _open_root(root, path.place)
     try:
         for _ in range(_MAX_LINKS):
             opened, link = _descend(root_fd, segments, path)
             if link < 0:
                 return opened
+            if not links:
+                raise _refused(path, "is or goes through a symbolic link, and nothing is changed through one")
             real = os.path.realpath(os.path.join(root, *segments[: link + 1]))
             target = _below(real, root)
             if target is None:
-                raise _refused(path, "leads out of the skill through a symbolic link")
+                raise _refused(path, f"leads out of the {_NAMES[path.place][1]} through a symbolic link")
             segments = target + segments[link + 1 :]
             if not segments:
                 raise _is_directory(path)
@@ -166,7 +240,7 @@ def _open_by_descriptor(root: str, segments: tuple[str, ...], path: str) -> int:
     raise _refused(path, "goes through a symbolic link that never ends")
 
 
-def _descend(root_fd: int, segments: tuple[str, ...], path: str) -> tuple[int, int]:
+def _descend(root_fd: int, segments: tuple[str, ...], path: _Named) -> tuple[int, int]:
     """``(descriptor, -1)``, or ``(-1, index)`` of the first segment that is a link."""
     current = root_fd
     last = len(segments) - 1
@@ -190,14 +264,14 @@ def _descend(root_fd: int, segments: tuple[str, ...], path: str) -> tuple[int, i
     raise _is_directory(path)
 
 
-def _open_root(root: str) -> int:
+def _open_root(root: str, place: Place = "skill") -> int:
     parts = [part for part in root.split("/") if part]
     if "." in parts or ".." in parts:
         raise PathError("path-refused", f"The root {_shown(root)} is not a canonical path.")
     try:
         if not _PATH_ONLY:
             if os.path.realpath(root) != root:
-                raise _moved_root()
+                raise _moved_root(place)
             return os.open(root, _DIRECTORY | getattr(os, "O_NOFOLLOW_ANY", 0))
         current = os.open("/", _DIRECTORY)
         for part in parts:
@@ -207,21 +281,23 @@ def _open_root(root: str) -> int:
                 os.close(current)
             current = deeper
     except FileNotFoundError as error:
-        raise PathError("path-not-found", "The skill's directory does not exist any more.") from error
+        raise PathError("path-not-found", f"{_NAMES[place][2]} does not exist any more.") from error
     except OSError as error:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
-            raise _moved_root() from error
+            raise _moved_root(place) from error
         raise
     return current
 
 
-def _open_by_name(root: str, segments: tuple[str, ...], path: str) -> int:
+def _open_by_name(root: str, segments: tuple[str, ...], path: _Named, *, links: bool) -> int:
     """For platforms without directory descriptors: resolve, check, open, and check that it is still the same file."""
     if os.path.normcase(os.path.realpath(root)) != os.path.normcase(root.rstrip("/\\") or root):
-        raise _moved_root()
+        raise _moved_root(path.place)
     real = os.path.realpath(os.path.join(root, *segments))
     if not is_inside(real, root):
-        raise _refused(path, "leads out of the skill through a symbolic link")
+        raise _refused(path, f"leads out of the {_NAMES[path.place][1]} through a symbolic link")
+    if not links and not _is_same_path(real, os.path.join(root, *segments)):
+        raise _refused(path, "is or goes through a symbolic link, and nothing is changed through one")
     before = os.lstat(real)
     if stat.S_ISLNK(before.st_mode):
         raise _refused(path, "goes through a symbolic link that never ends")
@@ -233,7 +309,7 @@ def _open_by_name(root: str, segments: tuple[str, ...], path: str) -> int:
     raise _refused(path, "was exchanged while it was opened, perhaps for a symbolic link")
 
 
-def _checked(descriptor: int, path: str) -> int:
+def _checked(descriptor: int, path: _Named) -> int:
     try:
         _require_regular(os.fstat(descriptor).st_mode, path)
     except BaseException:
@@ -242,7 +318,7 @@ def _checked(descriptor: int, path: str) -> int:
     return descriptor
 
 
-def _require_regular(mode: int, path: str) -> None:
+def _require_regular(mode: int, path: _Named) -> None:
     if stat.S_ISDIR(mode):
         raise _is_directory(path)
     if not stat.S_ISREG(mode):
@@ -264,7 +340,11 @@ def _below(path: str, root: str) -> tuple[str, ...] | None:
     return tuple(part for part in rest.replace(os.sep, "/").split("/") if part)
 
 
-def _translated(path: str, error: OSError | ValueError) -> PathError:
+def _is_same_path(one: str, other: str) -> bool:
+    return os.path.normcase(one) == os.path.normcase(other)
+
+
+def _translated(path: _Named, error: OSError | ValueError) -> PathError:
     if isinstance(error, ValueError):
         return _refused(path, "is not a possible file name")
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
@@ -274,21 +354,21 @@ def _translated(path: str, error: OSError | ValueError) -> PathError:
     return _refused(path, f"cannot be read ({error.strerror or 'unknown reason'})")
 
 
-def _refused(path: str, reason: str) -> PathError:
-    hint = "Name a file of the skill relative to the skill's own directory, like references/guide.md."
-    return PathError("path-refused", f"The path {_shown(path)} {reason}.", hint=hint)
+def _refused(named: _Named, reason: str) -> PathError:
+    return PathError("path-refused", f"The path {_shown(named.path)} {reason}.", hint=_HINTS[named.place])
 
 
-def _missing(path: str) -> PathError:
-    return PathError("path-not-found", f"The file {_shown(path)} does not exist in this skill.")
+def _missing(named: _Named) -> PathError:
+    where = "this skill" if named.place == "skill" else "the working directory"
+    return PathError("path-not-found", f"The file {_shown(named.path)} does not exist in {where}.")
 
 
-def _is_directory(path: str) -> PathError:
-    return PathError("not-a-file", f"The path {_shown(path)} is a directory, not a file.")
+def _is_directory(named: _Named) -> PathError:
+    return PathError("not-a-file", f"The path {_shown(named.path)} is a directory, not a file.")
 
 
-def _moved_root() -> PathError:
-    return PathError("path-refused", "The skill's directory is now reached through a symbolic link.")
+def _moved_root(place: Place) -> PathError:
+    return PathError("path-refused", f"{_NAMES[place][2]} is now reached through a symbolic link.")
 
 
 def _shown(path: str) -> str:

@@ -24,25 +24,32 @@ def quoted(text: str) -> str:
 
 
 def where_it_could_be(
-    file: Haystack, context: Sequence[str], cursor: int, *, path: str, is_at_end: bool = False
+    file: Haystack, context: Sequence[str], cursor: int, *, path: str, is_at_end: bool = False, is_edit: bool = False
 ) -> FileError:
-    """The failure of a hunk that is not in the file from line ``cursor`` on (counted from zero)."""
+    """The failure of a hunk that is not in the file from line ``cursor`` on (counted from zero).
+
+    With ``is_edit`` it is a text that was to be replaced and must be there exactly.
+    """
     sought = " at its end" if is_at_end else f" from line {cursor + 1} on" if cursor else ""
-    said = [f"A hunk does not match {path}{sought}, so nothing was changed."]
+    subject = "The text to replace" if is_edit else "A hunk"
+    said = [f"{subject} does not match {path}{sought}, so nothing was changed."]
     at = _nearest(file, context)
     if _is_numbered(file, context, cursor):
         said.append(
             "Its lines carry the line numbers of a listing. The numbers are not in the file: write each line without "
             "its number and the sign behind that."
         )
+    elif is_edit and file.find(context, 0).at >= 0:
+        said.append("It is there but for blanks at the ends of lines or the indentation: copy those too.")
     elif at >= 0 and 0 <= (before := file.find(context, 0).at) < cursor:
         said.append(
             f"These lines are at line {before + 1}, above the place that the hunks or the @@ lines before had reached: "
             "hunks stand in the order of the file."
         )
     elif at >= 0:
-        said.append(_first_difference(file, context, at))
-    return FileError("patch-mismatch", " ".join(said), hint=_shown(file, context, cursor, at, path))
+        said.append(_first_difference(file, context, at, "text" if is_edit else "hunk"))
+    code = "edit-mismatch" if is_edit else "patch-mismatch"
+    return FileError(code, " ".join(said), hint=_shown(file, context, cursor, at, path))
 
 
 def _nearest(file: Haystack, context: Sequence[str]) -> int:
@@ -65,13 +72,13 @@ def _is_numbered(file: Haystack, context: Sequence[str], cursor: int) -> bool:
     )
 
 
-def _first_difference(file: Haystack, context: Sequence[str], at: int) -> str:
+def _first_difference(file: Haystack, context: Sequence[str], at: int, what: str) -> str:
     for offset, line in enumerate(context):
         index = at + offset
         if index >= line_count(file.lines):
-            return f"The file ends before the hunk does, at line {line_count(file.lines)}."
+            return f"The file ends before the {what} does, at line {line_count(file.lines)}."
         if file.lines[index].strip() != line.strip():
-            return f"At line {index + 1} the file has {quoted(file.lines[index])} where the hunk has {quoted(line)}."
+            return f"At line {index + 1} the file has {quoted(file.lines[index])} where the {what} has {quoted(line)}."
     return ""
 
 
