@@ -11,11 +11,11 @@ from satchel.execution.envelope import FilePatch
 from satchel.execution.files import WorkFiles
 from satchel.execution.matching import Haystack
 from satchel.execution.patch import apply_update, new_text
-from satchel.execution.publish import NEW_MODE, Change, FileContent
+from satchel.execution.publish import MAX_FILE_BYTES, NEW_MODE, Change, FileContent
 
 _MOST_LISTED = 8
 
-MayChange = Callable[[str, FileContent], None]
+MayChange = Callable[[str, bytes], None]
 """Raises when a file with that path and content must not be changed."""
 
 
@@ -60,7 +60,7 @@ class _Overlay:
                     raise
                 before = None
             if before is not None:
-                self.may_change(path, before)
+                self.may_change(path, before.data)
             entry = _File(before, None if before is None else before.text, NEW_MODE if before is None else before.mode)
             self.entries[path] = entry
         return entry
@@ -157,6 +157,10 @@ def plan_edit(path: str, before: FileContent, old: str, new: str, *, everywhere:
             "edit-mismatch",
             f"The text appears {len(starts)} times in {path} (line {listed}), so nothing was changed.",
             hint="Add lines around it until it is there once, or set replace_all to true.",
+        )
+    if len(text) + len(starts) * (len(new) - len(old)) > MAX_FILE_BYTES:
+        raise FileError(
+            "file-too-large", f"{path} would have more than {MAX_FILE_BYTES} bytes, so nothing was changed."
         )
     data = text.replace(old, new).encode("utf-8", "surrogateescape")
     times = "" if len(starts) == 1 else f", {len(starts)} times"
