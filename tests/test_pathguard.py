@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from satchel import pathguard
 from satchel.errors import PathError
-from satchel.pathguard import is_inside, open_inside, split_path
+from satchel.pathguard import is_inside, open_inside, open_parent, split_path
 
 
 @pytest.fixture
@@ -295,3 +295,61 @@ def test_no_path_opens_a_file_outside(tmp_path_factory: pytest.TempPathFactory, 
     finally:
         os.close(descriptor)
     assert is_inside(opened, str(root))
+
+
+def test_the_directory_of_a_file_to_be_written_is_never_reached_through_a_link(tmp_path: Path) -> None:
+    root = Path(os.path.realpath(tmp_path)) / "work"
+    (root / "a").mkdir(parents=True)
+    (root / "link").symlink_to("a")
+    (root / "out").symlink_to(tmp_path)
+    (root / "file").touch()
+    os.mkfifo(root / "pipe")
+    descriptor, name = open_parent(str(root), "a/new/x.txt", create=True)
+    os.close(descriptor)
+    assert (name, (root / "a" / "new").is_dir()) == ("x.txt", True)
+    for path in ("link/x", "out/x", "out/new/x", "file/x", "pipe/x", "a/../x", "/x"):
+        with pytest.raises(PathError) as caught:
+            open_parent(str(root), path, create=True)
+        assert caught.value.code == "path-refused"
+        assert "skill" not in caught.value.message + caught.value.hint
+    with pytest.raises(PathError) as caught:
+        open_parent(str(root), "none/x")
+    assert caught.value.code == "path-not-found"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["work"]
+
+
+def test_a_file_that_is_to_be_changed_is_not_read_through_a_link(tmp_path: Path) -> None:
+    root = Path(os.path.realpath(tmp_path))
+    (root / "a").mkdir()
+    (root / "a" / "x").write_text("x")
+    (root / "link").symlink_to("a")
+    (root / "alias").symlink_to("a/x")
+    os.close(open_inside(str(root), "link/x", place="work"))
+    os.close(open_inside(str(root), "a/x", place="work", links=False))
+    for path in ("link/x", "alias"):
+        with pytest.raises(PathError, match="symbolic link"):
+            open_inside(str(root), path, place="work", links=False)
+    with pytest.raises(PathError, match="does not exist in the working directory"):
+        open_inside(str(root), "none", place="work")
+
+
+def test_a_link_that_takes_the_place_of_a_directory_meanwhile_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(os.path.realpath(tmp_path)) / "work"
+    (root / "a").mkdir(parents=True)
+    outside = root.parent / "outside"
+    outside.mkdir()
+    real = os.stat
+
+    def swapped(path: str, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        status = real(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        if path == "a":
+            (root / "a").rmdir()
+            (root / "a").symlink_to(outside)
+        return status
+
+    monkeypatch.setattr(pathguard.os, "stat", swapped)
+    with pytest.raises(PathError) as caught:
+        open_parent(str(root), "a/x")
+    assert caught.value.code in {"path-refused", "path-not-found"}

@@ -12,6 +12,7 @@ from satchel.execution.files import WorkFiles
 from satchel.execution.matching import Haystack
 from satchel.execution.patch import apply_update, new_text
 from satchel.execution.publish import MAX_FILE_BYTES, NEW_MODE, Change, FileContent
+from satchel.skills.oneline import one_line
 
 _MOST_LISTED = 8
 
@@ -173,7 +174,9 @@ def plan_edit(path: str, before: FileContent, old: str, new: str, *, everywhere:
 def missing(files: WorkFiles, path: str, *, verb: str) -> PathError:
     """The failure of a change of a file that is not there, with the names that may have been meant."""
     near = files.near(path)
-    hint = f"Did you mean {', '.join(near)}?" if near else "List the files with shell, for example with ls."
+    hint = (
+        f"Did you mean {', '.join(map(one_line, near))}?" if near else "List the files with shell, for example with ls."
+    )
     return PathError("path-not-found", f"There is no file {path} to be {verb}. No change was made.", hint=hint)
 
 

@@ -165,9 +165,9 @@ def _writable(text: str) -> str:
 
 
 def _of_patch(error: FileError | PathError, files: int) -> FileError | PathError:
+    said = "No other file of the patch was changed either." if files > 1 else "Nothing was changed."
     if files == 1 and "nothing was changed" in error.message:
         return error
-    said = "No file was changed, the other files of the patch neither." if files > 1 else "Nothing was changed."
     return type(error)(error.code, f"{error.message} {said}", hint=error.hint)
 
 

@@ -37,8 +37,9 @@ class WorkFiles:
         Raises:
             PathError: path-refused, or not-a-file for the directory itself.
         """
-        plain = self._within(path.strip())
-        if folder and not plain.startswith(("/", "~")):
+        given = path.strip()
+        plain = self._within(given)
+        if folder and not given.startswith(("/", "~")):
             plain = f"{self._within(folder.strip())}/{plain}"
         segments = split_path(plain, place="work")
         if not segments:

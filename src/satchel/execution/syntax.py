@@ -5,9 +5,11 @@ What is read is a stranger's text, so even the parsers run confined, with the wo
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from satchel.errors import SandboxError
@@ -93,16 +95,19 @@ class SyntaxChecker:
         A file that cannot be checked has none: of a kind without a parser, too slow, or nothing can run here.
         """
         paths = list(texts)[:MOST_FILES]
+        if not any(path.endswith((*_PARSED, *_SCRIPTS, *_SHELL)) for path in paths):
+            return ()
+        python, base = await asyncio.to_thread(self._base)
         found: dict[str, tuple[int, str]] = {}
         parsed = [path for path in paths if path.endswith(_PARSED) and not _WITH_COMMENTS.search(path)]
         if parsed:
-            command = (host_python(), "-I", "-B", "-W", "ignore", "-c", _PARSERS, *map(self._absolute, parsed))
-            found |= self._by_parsers(await self._run(command), parsed)
+            command = (python, "-I", "-B", "-W", "ignore", "-c", _PARSERS, *map(self._absolute, parsed))
+            found |= self._by_parsers(await self._run(base, command), parsed)
         for path in paths:
             if path.endswith(_SCRIPTS):
-                found |= _by_node(path, await self._run(("node", "--check", self._absolute(path))))
+                found |= _by_node(path, await self._run(base, ("node", "--check", self._absolute(path))))
             elif path.endswith(_SHELL) and not _OTHER_SHELL.match(texts[path]):
-                found |= _by_bash(path, await self._run(("bash", "-n", self._absolute(path))))
+                found |= _by_bash(path, await self._run(base, ("bash", "-n", self._absolute(path))))
         return tuple(_note(path, *found[path], texts[path]) for path in paths if path in found)
 
     def _absolute(self, path: str) -> str:
@@ -120,21 +125,24 @@ class SyntaxChecker:
                 found[known[path]] = (number if isinstance(number, int) else 0, message)
         return found
 
-    async def _run(self, command: tuple[str, ...]) -> Outcome | None:
+    def _base(self) -> tuple[str, Launch]:
+        """``(the Python that parses, a launch without its command)``. Blocks."""
+        launch = Launch(
+            command=(),
+            purpose="check",
+            cwd=self._workspace.tmp,
+            env=session_environment(self._workspace, self._host),
+            readable=(self._workspace.work, self._workspace.shims, *readable_paths()),
+            writable=(self._workspace.tmp,),
+            deadline_s=_DEADLINE_S,
+            limits=_LIMITS,
+            max_output_bytes=_OUTPUT_BYTES,
+        )
+        return host_python(), launch
+
+    async def _run(self, base: Launch, command: tuple[str, ...]) -> Outcome | None:
         try:
-            return await self._executor.run(
-                Launch(
-                    command=command,
-                    purpose="check",
-                    cwd=self._workspace.tmp,
-                    env=session_environment(self._workspace, self._host),
-                    readable=(self._workspace.work, self._workspace.shims, *readable_paths()),
-                    writable=(self._workspace.tmp,),
-                    deadline_s=_DEADLINE_S,
-                    limits=_LIMITS,
-                    max_output_bytes=_OUTPUT_BYTES,
-                )
-            )
+            return await self._executor.run(replace(base, command=command))
         except SandboxError:
             return None
 

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """A real one, below the test's own directory."""
+    made = create_workspace(str(tmp_path))
+    yield made
+    assert remove_workspace(made)
