@@ -41,8 +41,12 @@ def app(workspace: Workspace) -> Path:
     return Path(workspace.work) / "app.txt"
 
 
-async def call(tool: Tool, context: ToolContext | None = None, **arguments: Json) -> ToolResult:
-    return await tool.run(ToolCall(call_id="c", name="x", arguments=arguments), context or ToolContext())
+async def call(tool: Tool, **arguments: Json) -> ToolResult:
+    return await called(tool, ToolContext(), arguments)
+
+
+async def called(tool: Tool, context: ToolContext, arguments: dict[str, Json]) -> ToolResult:
+    return await tool.run(ToolCall(call_id="c", name="x", arguments=arguments), context)
 
 
 @pytest.mark.parametrize(
@@ -169,9 +173,9 @@ async def test_an_editor_of_several_commands(session: FileSession, app: Path) ->
 async def test_progress_names_the_files(session: FileSession) -> None:
     seen: list[Progress] = []
     context = ToolContext(report=seen.append)
-    await call(WriteFile(session), context, path="n", content="x")
-    await call(ApplyPatch(session), context, patch=PATCH)
-    await call(ApplyPatch(session), context, patch=PATCH)
+    await called(WriteFile(session), context, {"path": "n", "content": "x"})
+    await called(ApplyPatch(session), context, {"patch": PATCH})
+    await called(ApplyPatch(session), context, {"patch": PATCH})
     assert [(step.phase, step.files) for step in seen] == [
         ("writing", ()), ("finished", ("n",)), ("writing", ()), ("finished", ("app.txt",)), ("writing", ()),
     ]  # fmt: skip
@@ -197,4 +201,7 @@ def test_the_block_is_a_fixed_text_of_the_declared_tools() -> None:
         assert files_block(tools) == ""
     assert "shell" not in files_block(("read_file", "write_file", "apply_patch"))
     assert "write_file" not in files_block(("read_file", "apply_patch"))
+    assert "before you change it" in block
+    assert "the smallest patch" in block
+    assert "do not read the file back" in block
     assert len(block) < 1200

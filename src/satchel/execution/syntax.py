@@ -24,7 +24,7 @@ _DEADLINE_S = 10.0
 _OUTPUT_BYTES = 16 * 1024
 _LONGEST_MESSAGE = 200
 _LINES_AROUND = 1
-_LIMITS = Limits(memory_bytes=512 * 1024**2, processes=32, cpu_s=10, file_bytes=0, written_bytes=1024**2)
+_LIMITS = Limits(memory_bytes=512 * 1024**2, cpu_s=10, file_bytes=1024**2, written_bytes=1024**2)
 
 _PARSED = (".py", ".pyi", ".json", ".toml", ".yaml", ".yml")
 _SCRIPTS = (".js", ".mjs", ".cjs")
