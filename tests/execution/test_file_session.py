@@ -104,7 +104,7 @@ async def test_what_cannot_be_read_is_said_with_the_next_step(session: FileSessi
 async def test_a_new_file_need_not_be_read_back(session: FileSession, work: Path) -> None:
     done = await session.write("src/new.py", "x = 1\n")
     assert done.text == (
-        "Created src/new.py (1 lines, 6 B). It holds exactly what you wrote; there is no need to read it back."
+        "Created src/new.py (1 line, 6 B). It holds exactly what you wrote; there is no need to read it back."
     )
     assert (done.files, (work / "src/new.py").read_text()) == (("src/new.py",), "x = 1\n")
     assert (await session.write("empty", "")).files == ("empty",)

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -213,3 +215,45 @@ def test_names_that_may_have_been_meant(files: WorkFiles, work: Path, secret: Pa
     assert files.near("src/mian.py") == ("src/main.py",)
     assert files.near("out/secret.tx") == ()
     assert files.near("none/x") == ()
+
+
+def test_no_race_of_links_leads_out(files: WorkFiles, work: Path, secret: Path) -> None:
+    """A program that swaps a directory and a link to the outside as fast as it can, while the host writes and reads."""
+    (work / "real").mkdir()
+    (work / "link").symlink_to(secret)
+    (work / "real" / "secret.txt").write_text("mine")
+    stop = threading.Event()
+
+    def swap() -> None:
+        junk = 0
+        while not stop.is_set():
+            for name in ("real", "link"):
+                try:
+                    (work / name).rename(work / "door")
+                except OSError:
+                    # The host has made a directory of that name meanwhile.
+                    junk += 1
+                    (work / "door").rename(work / f"junk{junk}")
+                else:
+                    (work / "door").rename(work / name)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    seen: set[str] = set()
+    try:
+        for number in range(400):
+            with contextlib.suppress(PathError, FileError):
+                files.publish([Change(path=f"door/{number}", data=b"x")])
+                seen.add("written")
+            with contextlib.suppress(PathError, FileError):
+                seen.add(files.read("door/secret.txt").text)
+            with contextlib.suppress(PathError, FileError):
+                before = files.read_to_change("door/secret.txt")
+                files.publish([Change(path="door/secret.txt", data=b"mine", before=before)])
+    finally:
+        stop.set()
+        swapping.join()
+    assert os.listdir(secret) == ["secret.txt"]
+    assert (secret / "secret.txt").read_text() == "secret"
+    assert "secret" not in seen
+    assert private(files.workspace) == []

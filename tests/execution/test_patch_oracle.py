@@ -140,6 +140,16 @@ def test_both_make_the_same_of_patches_that_fit(
     assert ours(file, "\n".join(diff)) == after
 
 
+BLANKED = st.sampled_from(["a", " a", "a ", "  a", "a  ", "\ta\t", "b", " b "])
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.lists(BLANKED, min_size=1, max_size=6), hunk=st.lists(BLANKED, min_size=1, max_size=2))
+def test_both_climb_the_same_ladder(text: list[str], hunk: list[str]) -> None:
+    diff = "\n".join(["-" + hunk[0], "+X", *(" " + line for line in hunk[1:])])
+    assert ours("\n".join(text), diff) == reference("\n".join(text), diff)
+
+
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_each_difference_is_one(name: str) -> None:
     text, diff, theirs, mine = DIFFERENCES[name]

@@ -16,6 +16,7 @@ BEGIN = "*** Begin Patch"
 END = "*** End Patch"
 MAX_CHARS = 1024 * 1024
 MAX_FILES = 100
+_MAX_QUOTED_CHARS = 64 * 1024  # of a command that is split into words, which is slow
 PATCH_NAMES = ("apply_patch", "apply-patch", "applypatch", "apply_patch_tool")
 
 _HEADER = re.compile(r"\*\*\* (Add|Update|Delete) File:(.*)")
@@ -98,7 +99,7 @@ def heredoc_patch(command: str) -> ShellPatch | None:
         if ends != [len(rest) - 1]:
             return None
         return ShellPatch(text="\n".join(rest[:-1]), folder=(heredoc["folder"] or "").strip("'\""))
-    if BEGIN not in command or len(command) > MAX_CHARS:
+    if BEGIN not in command or len(command) > _MAX_QUOTED_CHARS or not first.startswith(("cd ", *PATCH_NAMES)):
         return None
     try:
         words = shlex.split(command)

@@ -42,17 +42,18 @@ class FileSession:
         self._files = WorkFiles(workspace)
         self._ledger = ledger
         self._checker = checker
-        # Calls of one round run together: of two changes of a file the second is worked out on what the first left.
-        self._one_change = asyncio.Lock()
+        # Calls of one round run together: each is worked out on what the one before it left.
+        self._one_at_a_time = asyncio.Lock()
 
     async def read(self, path: str, start: int = 1, count: int = PAGE_LINES) -> Done:
         """Numbered lines from ``start`` (counted from one) on, at most ``count`` and as many as fit a page."""
-        return await asyncio.to_thread(self._read, path, max(1, start), min(max(1, count), _MOST_LINES))
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(self._read, path, max(1, start), min(max(1, count), _MOST_LINES))
 
     async def write(self, path: str, content: str, *, overwrite: bool = False) -> Done:
         """Makes a new file. An existing one is replaced with ``overwrite`` alone."""
         path = self._files.relative(path)
-        async with self._one_change:
+        async with self._one_at_a_time:
             planned = await asyncio.to_thread(self._plan_write, path, _writable(content), overwrite=overwrite)
             if not planned.changes:
                 return Done(text=f"{path} already holds exactly this; nothing was written.", path=path)
@@ -61,14 +62,14 @@ class FileSession:
     async def replace(self, path: str, old: str, new: str, *, everywhere: bool = False) -> Done:
         """Replaces a text that is there exactly once, or everywhere."""
         old, new = _writable(old), _writable(new)
-        async with self._one_change:
+        async with self._one_at_a_time:
             planned = await asyncio.to_thread(self._plan_replace, path, old, new, everywhere=everywhere)
             return await self._done(planned, f"{planned.lines[0]}. It holds {_NOT_AGAIN}")
 
     async def patch(self, text: str, folder: str = "") -> Done:
         """Applies a whole patch, or nothing of it. Paths are relative to ``folder``, "" for the working directory."""
         patches = read_patch(_writable(text))
-        async with self._one_change:
+        async with self._one_at_a_time:
             try:
                 planned = await asyncio.to_thread(plan_patch, self._files, patches, folder, self._ledger.check)
             except (FileError, PathError) as error:
@@ -109,7 +110,7 @@ class FileSession:
 
     def _plan_write(self, path: str, content: str, *, overwrite: bool) -> Planned:
         data = content.encode()
-        size = f"{line_count(content.split(chr(10)))} lines, {format_bytes(len(data))}"
+        size = f"{_lines(content)}, {format_bytes(len(data))}"
         if not self._files.exists(path):
             return Planned(changes=(Change(path=path, data=data),), lines=(f"Created {path} ({size})",))
         before = self._files.read_to_change(path)
@@ -119,7 +120,7 @@ class FileSession:
         if not overwrite:
             raise FileError(
                 "file-exists",
-                f"{path} exists already ({line_count(before.text.split(chr(10)))} lines), so nothing was written.",
+                f"{path} exists already ({_lines(before.text)}), so nothing was written.",
                 hint=f'write_file makes new files. Change this one with apply_patch ("*** Update File: {path}").',
             )
         self._ledger.check(path, before.data)
@@ -152,6 +153,11 @@ class FileSession:
         for change in planned.changes:
             if change.data is not None:
                 self._ledger.wrote(change.path, change.data)
+
+
+def _lines(text: str) -> str:
+    count = line_count(text.split("\n"))
+    return f"{count} line{'' if count == 1 else 's'}"
 
 
 def _texts(planned: Planned) -> dict[str, str]:

@@ -4,14 +4,13 @@ Programs may have left anything there: links, pipes, devices, other files than a
 written through a link that leads out, nothing but a regular file is opened, and everything is bounded.
 """
 
-# ruff: noqa: PTH208 - plain strings and descriptors, as in the path guard.
-
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from satchel.errors import FileError, PathError
 from satchel.execution.publish import MAX_FILE_BYTES, Change, FileContent, publish
@@ -90,7 +89,8 @@ class WorkFiles:
         try:
             listed = os.open(".", _LISTED, dir_fd=parent)
             try:
-                names = os.listdir(listed)[:_MOST_NAMES]
+                with os.scandir(listed) as entries:
+                    names = [entry.name for entry in islice(entries, _MOST_NAMES)]
             finally:
                 os.close(listed)
         except OSError:

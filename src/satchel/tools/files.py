@@ -31,6 +31,7 @@ _COUNTS = ("limit", "count", "num_lines", "max_lines", "lines")
 _ENDS = ("end_line", "line_end", "to_line", "end")
 _CONTENTS = ("content", "contents", "text", "file_text", "data", "body", "code")
 _OLD = ("old_string", "old_str", "old_text", "old", "search", "find", "target")
+_LONGEST_RANGE = 60
 _NEW = ("new_string", "new_str", "new_text", "new", "replace", "replacement")
 
 READ_SPEC = ToolSpec(
@@ -186,8 +187,8 @@ def lines_argument(arguments: Mapping[str, Json]) -> tuple[int, int]:
 def _range(value: Json) -> tuple[int, int] | None:
     """``[10, 20]``, also as text, ``10-20`` and ``10:20``; an end of -1 is the end of the file."""
     if isinstance(value, list):
-        value = " ".join(str(item) for item in value)
-    if not isinstance(value, str):
+        value = " ".join(str(item) for item in value[:2])
+    if not isinstance(value, str) or len(value) > _LONGEST_RANGE:
         return None
     found = re.fullmatch(r"\D*(\d{1,9})(?:\.0)?(?:\s*[\s,:-]\s*(-?\d{1,9})(?:\.0)?)?\D*", value)
     return (int(found[1]), int(found[2] or 0)) if found else None
