@@ -42,8 +42,8 @@ class Word:
 class SimpleCommand:
     """``words`` are the program and its arguments, without assignments in front and without redirections.
 
-    ``ended_by`` is the operator behind it, a newline at the end of a line, "" at the end of the text. ``redirections`` are
-    the operators, each with its target as one word.
+    ``ended_by`` is the operator behind it, a newline at the end of a line, "" at the end of the text.
+    ``redirections`` are the operators, each with its target as one word.
     """
 
     words: tuple[Word, ...]

@@ -1,19 +1,15 @@
-"""The packages that files ask for: requirements files, package.json, the header of a script (PEP 723). Pure."""
+"""The packages that the files of an install command ask for: requirements files and package.json. Pure."""
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from typing import cast
 
 from satchel.execution.packages import Package, read_package, shorten
 
-_MOST_LENIENT_LINES = 16
 _SECTIONS = ("dependencies", "devDependencies", "optionalDependencies")
-_HEADER = re.compile(r"^# /// script[ \t]*$\s(?P<content>(?:^#(?:| .*)$\s)+?)^# ///[ \t]*$", re.MULTILINE)
-_LONGEST_SCRIPT = 256 * 1024
 
 
 class ManifestError(ValueError):
@@ -38,12 +34,6 @@ def requirements(text: str, path: str) -> tuple[Package, ...]:
     return tuple(packages)
 
 
-def lenient_requirements(text: str) -> tuple[Package, ...]:
-    """The packages that a skill's own requirements file asks for: of its first 16 lines, those that name one."""
-    found = [read_package("python", line) for line, _ in zip(_lines(text), range(_MOST_LENIENT_LINES), strict=False)]
-    return tuple(package for package in found if isinstance(package, Package))
-
-
 def node_manifest(text: str, instead: str) -> tuple[Package, ...]:
     """The packages of a package.json. ``instead`` is the command that needs none.
 
@@ -66,28 +56,6 @@ def node_manifest(text: str, instead: str) -> tuple[Package, ...]:
                 raise ManifestError(f"package.json: the version of {shorten(name)} is not a text. Correct it.")
             packages.append(_package("node", f"{name}@{version}" if version.strip() else name, "package.json"))
     return tuple(packages)
-
-
-def script_dependencies(text: str) -> tuple[Package, ...]:
-    """The dependencies in the header of a Python script (PEP 723); () when it has none.
-
-    Raises:
-        ManifestError: the header cannot be read, or asks for something else than packages.
-    """
-    headers = list(_HEADER.finditer(text[:_LONGEST_SCRIPT].replace("\r\n", "\n")))
-    if not headers:
-        return ()
-    if len(headers) > 1:
-        raise ManifestError("The script has more than one header `# /// script`. Keep one.")
-    rows = headers[0]["content"].splitlines()
-    try:
-        header = tomllib.loads("\n".join(row[2:] if row.startswith("# ") else row[1:] for row in rows))
-    except tomllib.TOMLDecodeError as error:
-        raise ManifestError(f"The header `# /// script` is not TOML: {error}. Correct it.") from error
-    wanted = header.get("dependencies", [])
-    if not isinstance(wanted, list):
-        raise ManifestError("`dependencies` in the header `# /// script` is not a list of texts. Correct it.")
-    return tuple(_package("python", str(item), "# /// script") for item in cast("list[object]", wanted))
 
 
 def _lines(text: str) -> Iterator[str]:

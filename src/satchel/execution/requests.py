@@ -109,8 +109,7 @@ class _Reader:
                     f"Write the install without it."
                 )
             requests.append(request)
-            first, *others = command.words
-            edits += [(first.start, first.end, "true"), *((word.start, word.end, "") for word in others)]
+            edits += _replaced(command, text)
         return CommandPlan(
             command=_edited(text, edits),
             requests=tuple(request for request in requests if request.packages),
@@ -128,7 +127,9 @@ class _Reader:
                 if re.search(r"\b(?:pip3?|npm|pnpm|yarn|npx|uvx)\b", text):
                     raise _Refused("The command is nested too deeply. Write the install as a command of its own.")
                 continue
+            folder = self._folder
             plan = self.plan(text, depth=depth + 1)
+            self._folder = folder
             if plan.requests:
                 asked = plan.requests[0].asked
                 raise _Refused(
@@ -394,6 +395,17 @@ def _exported_steering(call: _Call) -> str:
 
 def _shown(command: SimpleCommand, line: str) -> str:
     return shorten(line[command.words[0].start : command.words[-1].end])
+
+
+def _replaced(command: SimpleCommand, text: str) -> Iterator[tuple[int, int, str]]:
+    """``true`` for the program; its arguments go, with the blanks in front of them. Redirections stay."""
+    first, *others = command.words
+    yield first.start, first.end, "true"
+    end = first.end
+    for word in others:
+        blanks = re.fullmatch(r"(?:[ \t]|\\\n)*", text[end : word.start])
+        yield (end if blanks else word.start), word.end, ""
+        end = word.end
 
 
 def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
