@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 PIP = re.compile(r"pip(?:3(?:\.\d{1,2})?)?")
-PYTHON = re.compile(r"(?:python(?:3(?:\.\d{1,2})?)?|py)")
 NODE_TOOLS = frozenset(("npm", "pnpm", "yarn"))
 RUNNERS = frozenset(("npx", "uvx", "pnpx", "bunx"))
 

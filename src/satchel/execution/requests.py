@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from satchel.execution import installers as say
+from satchel.execution.calls import Call, read_call
 from satchel.execution.commandline import SimpleCommand, Word, simple_commands
 from satchel.execution.manifests import ManifestError, node_manifest, requirements
 from satchel.execution.options import ExecutionOptions
@@ -22,13 +23,8 @@ ReadFile = Callable[[str], str | None]
 
 _DEEPEST = 4
 _MOST_PACKAGES = 100
-_WRAPPERS = frozenset(
-    ("sudo", "doas", "command", "builtin", "exec", "nohup", "nice", "ionice", "env", "time", "timeout")
-)
-_DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 _SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ash", "ksh"))
 _APPLIERS = frozenset(("xargs", "find", "parallel", "watch", "entr"))
-_PYTHON_FLAGS = re.compile(r"-[IEsuBOSq]+")
 _STEERING = re.compile(r"(?:PIP_|NPM_CONFIG_|YARN_|UV_)\w*|(?:HTTPS?|ALL|FTP)_PROXY", re.IGNORECASE)
 _NAME_OF_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*")
 _NOTHING_RAN = "Nothing of this command ran."
@@ -68,18 +64,6 @@ class _Refused(Exception):  # noqa: N818 - never leaves this module
     """Its text is the sentence for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A program and its arguments, behind ``sudo`` and its like."""
-
-    tool: str
-    rest: tuple[Word, ...]
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return tuple(word.text for word in self.rest)
-
-
 class _Reader:
     def __init__(self, options: ExecutionOptions, read_file: ReadFile) -> None:
         self._install = options.install
@@ -91,10 +75,10 @@ class _Reader:
     def plan(self, text: str, *, depth: int) -> CommandPlan:
         requests: list[InstallRequest] = []
         edits: list[tuple[int, int, str]] = []
-        steered = ""
+        steered: str = ""
         for command in simple_commands(text):
             self._look_inside(command, depth)
-            call = _call(command.words)
+            call = read_call(command.words)
             if call is None:
                 continue
             steered = steered or _exported_steering(call)
@@ -102,7 +86,7 @@ class _Reader:
             if request is None:
                 self._follow(call)
                 continue
-            steered = steered or next(filter(None, map(_steering, command.assignments)), "")
+            steered = steered or _first(_steering(word) for word in command.assignments)
             if steered:
                 raise _Refused(
                     f"{steered} is not a setting this host can honour: it installs from its own registry. "
@@ -119,7 +103,7 @@ class _Reader:
     def _look_inside(self, command: SimpleCommand, depth: int) -> None:
         """Refuses an install that stands where its result is text or its words come from elsewhere."""
         inner = list(command.substitutions)
-        call = _call(command.words)
+        call = read_call(command.words)
         if call and (call.tool in _SHELLS or call.tool == "eval"):
             inner += _given_text(call)
         for text in inner:
@@ -139,7 +123,7 @@ class _Reader:
         if call and call.tool in _APPLIERS:
             self._refuse_applied(call)
 
-    def _refuse_applied(self, call: _Call) -> None:
+    def _refuse_applied(self, call: Call) -> None:
         texts = call.texts
         for index, text in enumerate(texts):
             name = posixpath.basename(text)
@@ -152,7 +136,7 @@ class _Reader:
                     f"Write `{name} install{file}` as a command of its own."
                 )
 
-    def _follow(self, call: _Call) -> None:
+    def _follow(self, call: Call) -> None:
         if call.tool == "cd" and len(call.rest) == 1:
             self._folder = posixpath.join(self._folder, call.rest[0].text)
 
@@ -160,7 +144,7 @@ class _Reader:
         if not self._install.enabled:
             raise _Refused(say.OFF)
 
-    def _request(self, call: _Call, command: SimpleCommand, line: str) -> InstallRequest | None:
+    def _request(self, call: Call, command: SimpleCommand, line: str) -> InstallRequest | None:
         """What is to be installed; None for a command that installs nothing. Raises ``_Refused``."""
         texts = call.texts
         if texts and all(text in say.PROBES for text in texts):
@@ -183,7 +167,7 @@ class _Reader:
             raise _Refused(say.refused_other(call.tool, texts))
         return None
 
-    def _of_pip(self, call: _Call, command: SimpleCommand, line: str) -> InstallRequest | None:
+    def _of_pip(self, call: Call, command: SimpleCommand, line: str) -> InstallRequest | None:
         verb, before, after = _parts("pip", call.rest)
         if verb in say.ARCHIVE_WORDS | say.UPDATE_WORDS:
             self._need_enabled()
@@ -202,7 +186,7 @@ class _Reader:
             raise _Refused("pip install names no package. Write `pip install NAME` or `pip install -r FILE`.")
         return self._checked("python", packages, _shown(command, line))
 
-    def _of_node(self, call: _Call, command: SimpleCommand, line: str) -> InstallRequest | None:
+    def _of_node(self, call: Call, command: SimpleCommand, line: str) -> InstallRequest | None:
         tool = call.tool
         verb, before, after = _parts("npm", call.rest)
         if verb in say.FETCH_AND_RUN[tool] or (verb == "init" and _first_word([word.text for word in after])):
@@ -289,32 +273,6 @@ class _Reader:
 _ECOSYSTEMS: dict[str, Ecosystem] = {"pip": "python", "npm": "node"}
 
 
-def _call(words: Sequence[Word]) -> _Call | None:
-    left = list(words)
-    while left and _program(left[0]) in _WRAPPERS:
-        wrapper = _program(left.pop(0))
-        while left and (left[0].text.startswith("-") or (wrapper == "env" and "=" in left[0].text)):
-            left.pop(0)
-        if wrapper == "timeout" and left and _DURATION.fullmatch(left[0].text):
-            left.pop(0)
-    if not left:
-        return None
-    tool, rest = _program(left[0]), left[1:]
-    is_python = say.PYTHON.fullmatch(tool) or not left[0].is_plain
-    while is_python and rest and _PYTHON_FLAGS.fullmatch(rest[0].text):
-        rest = rest[1:]
-    if is_python and len(rest) > 1 and rest[0].text == "-m":
-        tool, rest = rest[1].text, rest[2:]
-    elif is_python and rest and re.fullmatch(r"-m\w+", rest[0].text):
-        tool, rest = rest[0].text[2:], rest[1:]
-    return _Call("pip" if say.PIP.fullmatch(tool) else tool, tuple(rest))
-
-
-def _program(word: Word) -> str:
-    """The name of a program without its folder, and without what Windows puts behind it."""
-    return re.sub(r"\.(?:exe|cmd|bat)\Z", "", re.split(r"[/\\]", word.text)[-1], flags=re.IGNORECASE)
-
-
 def _parts(family: str, rest: Sequence[Word]) -> tuple[str, list[Word], list[Word]]:
     """``(verb, options in front of it, everything behind it)``; the verb is "" when there is none."""
     before: list[Word] = []
@@ -332,7 +290,7 @@ def _parts(family: str, rest: Sequence[Word]) -> tuple[str, list[Word], list[Wor
     return "", before, []
 
 
-_VERBS = say.INSTALL_WORDS | say.ARCHIVE_WORDS | say.UPDATE_WORDS | frozenset().union(*say.FETCH_AND_RUN.values())
+_VERBS = say.INSTALL_WORDS | say.ARCHIVE_WORDS | say.UPDATE_WORDS | frozenset[str]().union(*say.FETCH_AND_RUN.values())
 
 
 def _is_harmless(family: str, text: str) -> bool:
@@ -346,6 +304,10 @@ def _is_harmless(family: str, text: str) -> bool:
 
 def _is_probe(after: Sequence[Word]) -> bool:
     return any(word.text in ("--help", "-h") for word in after)
+
+
+def _first(texts: Iterable[str]) -> str:
+    return next((text for text in texts if text), "")
 
 
 def _first_word(texts: Sequence[str]) -> str:
@@ -375,7 +337,7 @@ def _refuse_glued(tool: str, command: SimpleCommand) -> None:
             )
 
 
-def _given_text(call: _Call) -> list[str]:
+def _given_text(call: Call) -> list[str]:
     if call.tool == "eval":
         return [" ".join(call.texts)]
     texts = call.texts
@@ -387,10 +349,10 @@ def _steering(word: Word) -> str:
     return match[0] if match and _STEERING.fullmatch(match[0]) else ""
 
 
-def _exported_steering(call: _Call) -> str:
+def _exported_steering(call: Call) -> str:
     if call.tool not in ("export", "declare", "typeset"):
         return ""
-    return next(filter(None, map(_steering, call.rest)), "")
+    return _first(_steering(word) for word in call.rest)
 
 
 def _shown(command: SimpleCommand, line: str) -> str:
