@@ -86,7 +86,7 @@ class _Reader:
             if request is None:
                 self._follow(call)
                 continue
-            steered = steered or _first(_steering(word) for word in command.assignments)
+            steered = steered or _first(_steering(word) for word in _in_front(command, call))
             if steered:
                 raise _Refused(
                     f"{steered} is not a setting this host can honour: it installs from its own registry. "
@@ -347,6 +347,12 @@ def _given_text(call: Call) -> list[str]:
 def _steering(word: Word) -> str:
     match = _NAME_OF_ASSIGNMENT.match(word.text)
     return match[0] if match and _STEERING.fullmatch(match[0]) else ""
+
+
+def _in_front(command: SimpleCommand, call: Call) -> tuple[Word, ...]:
+    """Assignments, those behind ``env`` too."""
+    wrappers = command.words[: len(command.words) - len(call.rest)]
+    return (*command.assignments, *(word for word in wrappers if "=" in word.text))
 
 
 def _exported_steering(call: Call) -> str:
