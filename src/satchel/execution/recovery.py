@@ -41,7 +41,7 @@ PACKAGE_OF_IMPORT: Mapping[str, str] = MappingProxyType(
         "multipart": "python-multipart", "socks": "pysocks", "wx": "wxpython", "ruamel": "ruamel.yaml",
         "ruamel.yaml": "ruamel.yaml", "google.protobuf": "protobuf", "google.generativeai": "google-generativeai",
         "google.genai": "google-genai", "google.cloud.storage": "google-cloud-storage", "attr": "attrs",
-        "pkg_resources": "setuptools", "odf": "odfpy", "Bio": "biopython", "nacl": "pynacl", 
+        "pkg_resources": "setuptools", "odf": "odfpy", "Bio": "biopython", "nacl": "pynacl",
         "faiss": "faiss-cpu", "tabula": "tabula-py", "pythoncom": "pywin32", "telegram": "python-telegram-bot",
         "discord": "discord.py", "barcode": "python-barcode", "snappy": "python-snappy", "vlc": "python-vlc",
         "pdfminer": "pdfminer.six", "mpl_toolkits": "matplotlib", "pylab": "matplotlib", "rest_framework":
