@@ -4,7 +4,7 @@ Only wheels and no install scripts: no code of a package runs before a program o
 packages live in a virtual environment of the workspace, so that a later install sees the earlier ones.
 """
 
-# ruff: noqa: PTH106, PTH118, PTH208 - plain strings, as in the workspace.
+# ruff: noqa: PTH106, PTH114, PTH118, PTH208 - plain strings, as in the workspace.
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from satchel.execution.options import InstallOptions
 from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
-from satchel.execution.trouble import explained
+from satchel.execution.trouble import explained, unreachable
 from satchel.execution.workspace import Workspace, host_python, remove_tree
 from satchel.ports.execution import Executor, Launch, Limits, Network, Outcome, Purpose
 
@@ -49,6 +49,8 @@ _NPM_INSTALL = (
 )  # fmt: skip
 _DEFAULTS_OF_PIP = "from pip._internal.models.index import PyPI as i; print(i.simple_url, i.file_storage_domain)"
 _INSTALLED = re.compile(r"^Successfully installed (?P<names>.+)$", re.MULTILINE)
+_CLASH = re.compile(r"^\S+ \S+ requires .+, but you have .+ which is incompatible\.$", re.MULTILINE)
+_MOST_CLASHES = 3
 _STARTED = '{"private": true}\n'
 _MOST_NAMED = 12
 
@@ -69,6 +71,10 @@ class _Tools:
     pip: tuple[str, ...]
     npm: str
     needs: tuple[str, ...]
+
+
+class _CannotInstallError(Exception):
+    """Its text is the sentence for the model."""
 
 
 class Installer:
@@ -118,6 +124,8 @@ class Installer:
                 if request.ecosystem == "python":
                     return await self._python(specs, workspace, deadline_s)
                 return await self._node(specs, workspace, deadline_s)
+            except _CannotInstallError as error:
+                return InstallResult(ok=False, note=str(error))
             except SandboxError as error:
                 return InstallResult(ok=False, note=f"The installer could not be started: {error.message}")
             except OSError as error:
@@ -152,8 +160,8 @@ class Installer:
     async def _python(self, specs: Sequence[str], workspace: Workspace, deadline_s: float) -> InstallResult:
         tools = await self._tools(workspace)
         if not tools.pip:
-            return InstallResult(
-                ok=False, note="This host has no pip, so no Python package can be installed: use what is installed."
+            raise _CannotInstallError(
+                "This host has no pip, so no Python package can be installed: use what is installed."
             )
         index = await asyncio.to_thread(python_index, self._host)
         environment = await self._environment_for(tools, workspace)
@@ -168,13 +176,15 @@ class Installer:
             return InstallResult(ok=False, note=explained("pip", specs, outcome, hosts, has_secret=index.has_secret))
         await asyncio.to_thread(link_programs, workspace, (os.path.join(environment, "bin"),))
         found = _INSTALLED.findall(outcome.stdout.text)
-        return InstallResult(ok=True, note=_done(specs, found[-1].split() if found else []))
+        clashes = _CLASH.findall(outcome.stderr.text)[:_MOST_CLASHES]
+        note = " ".join((_done(specs, found[-1].split() if found else []), *clashes))
+        return InstallResult(ok=True, note=note)
 
     async def _node(self, specs: Sequence[str], workspace: Workspace, deadline_s: float) -> InstallResult:
         tools = await self._tools(workspace)
         if not tools.npm:
-            return InstallResult(
-                ok=False, note="This host has no npm, so no JavaScript package can be installed: use what is installed."
+            raise _CannotInstallError(
+                "This host has no npm, so no JavaScript package can be installed: use what is installed."
             )
         registry = await asyncio.to_thread(node_registry, self._host)
         hosts = await self._allowed("node", registry.hosts, tools, workspace, has_own=bool(registry.url))
@@ -197,16 +207,18 @@ class Installer:
         return InstallResult(ok=True, note=_done(specs, []))
 
     async def _tools(self, workspace: Workspace) -> _Tools:
-        environment = self._environment(workspace)
+        environment = await asyncio.to_thread(self._environment, workspace)
         python, needs = await asyncio.to_thread(find_program, "python", workspace, environment)
         npm, more = await asyncio.to_thread(find_program, "npm", workspace, environment)
-        system, others = await asyncio.to_thread(
+        fallback, others = await asyncio.to_thread(
             find_program, "python3", workspace, {"PATH": environment["SYSTEM_PATH"]}
         )
         needs = tuple(dict.fromkeys((*needs, *more, *others)))
-        python = python or system
+        python = python or fallback
         if python not in self._pips:
-            self._pips[python] = await self._pip((python, host_python(), system), workspace, needs)
+            self._pips[python] = await self._pip(
+                (python, await asyncio.to_thread(host_python), fallback), workspace, needs
+            )
         return _Tools(python=python, pip=self._pips[python], npm=npm, needs=needs)
 
     async def _pip(self, candidates: Sequence[str], workspace: Workspace, needs: Sequence[str]) -> tuple[str, ...]:
@@ -228,9 +240,7 @@ class Installer:
             outcome = await self._launch(command, workspace, tools.needs, (), _PROBE_S)
             if outcome.exit_code != 0:
                 await asyncio.to_thread(remove_tree, folder)
-                raise SandboxError(
-                    "launch-failed", f"no environment for {os.path.basename(tools.python)} could be made."
-                )
+                raise _CannotInstallError("No place for Python packages could be made here: use what is installed.")
         await asyncio.to_thread(_show_packages, workspace, folder)
         return folder
 
@@ -245,6 +255,10 @@ class Installer:
     ) -> tuple[str, ...]:
         """What the operator allows, or what is configured here; ``has_own``: instead of the installer's default."""
         if self._options.hosts:
+            names = {_name(entry) for entry in self._options.hosts}
+            outside = next((entry for entry in configured if _name(entry) not in names), "")
+            if has_own and outside:
+                raise _CannotInstallError(unreachable(_name(outside), self._options.hosts))
             return self._options.hosts
         if has_own:
             return configured
@@ -274,7 +288,7 @@ class Installer:
     ) -> Outcome:
         given = {**self._host, "PIP_CERT": certificates} if certificates else self._host
         trusted = await asyncio.to_thread(snapshot_certificates, workspace, given)
-        environment = self._environment(workspace)
+        environment = await asyncio.to_thread(self._environment, workspace)
         del environment["SYSTEM_PATH"]
         readable, _ = await asyncio.to_thread(launch_paths, workspace, "install")
         scratch = os.path.join(workspace.packages, ".tmp")
@@ -342,6 +356,11 @@ def _registry_options(registry: NodeRegistry) -> tuple[str, ...]:
     options = [f"--registry={registry.url}"] if registry.url else []
     options += [f"--{scope}:registry={url}" for scope, url in registry.scopes.items()]
     return tuple(options)
+
+
+def _name(entry: str) -> str:
+    """The name in an entry of hosts."""
+    return entry.rpartition("//")[2].partition(":")[0].lower()
 
 
 def _done(specs: Sequence[str], installed: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Links to what was installed, and small files beside it, in directories of a workspace that only the host arranges."""
 
-# ruff: noqa: PTH105, PTH108, PTH118, PTH208, PTH211 - plain strings, as in the workspace.
+# ruff: noqa: PTH105, PTH108, PTH118, PTH120, PTH208, PTH211 - plain strings, as in the workspace.
 
 from __future__ import annotations
 

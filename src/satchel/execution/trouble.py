@@ -31,14 +31,18 @@ def explained(tool: str, specs: Sequence[str], outcome: Outcome, hosts: Sequence
     return f"{asked} failed: {_reason(tool, text, hosts, has_secret=has_secret)}"
 
 
+def unreachable(host: str, hosts: Sequence[str]) -> str:
+    """Of a host that an install may not reach."""
+    return (
+        f"{host} may not be reached from here (allowed: {', '.join(hosts) or 'none'}). "
+        "The operator can allow it; use what is installed instead."
+    )
+
+
 def _reason(tool: str, text: str, hosts: Sequence[str], *, has_secret: bool) -> str:
     refused = _REFUSED_HOST.search(text) or _REFUSED_ADDRESS.search(text)
     if refused:
-        allowed = ", ".join(hosts) or "none"
-        return (
-            f"{refused['host']} may not be reached from here (allowed: {allowed}). "
-            "The operator can allow it; use what is installed instead."
-        )
+        return unreachable(refused["host"], hosts)
     if has_secret and re.search(r"\b401\b|\b403\b|E401|E403", text):
         return "the registry of this host wants a password, and none is passed on. Use what is installed instead."
     if re.search(r"ResolutionImpossible|ERESOLVE", text):

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from satchel.errors import SandboxError
 
 _RELAY = Path(__file__).with_name("relay.py").read_text(encoding="utf-8")
+_PYTHON = os.path.realpath(sys.executable)
 _LONGEST_SOCKET_PATH = 100
 _HTTPS_PORT = 443
 _HTTP_PORT = 80
@@ -81,8 +82,7 @@ def relay_command(socket_path: str, command: Iterable[str], *, python: str = "")
 
     ``python`` has to be visible inside; "" is the one that runs us, outside any virtual environment.
     """
-    program = python or os.path.realpath(sys.executable)
-    return (program, "-I", "-S", "-c", _RELAY, socket_path, *command)
+    return (python or _PYTHON, "-I", "-S", "-c", _RELAY, socket_path, *command)
 
 
 class EgressProxy:

@@ -1,0 +1,350 @@
+"""Installs by the real pip and npm from a registry on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from satchel.execution.environment import session_environment
+from satchel.execution.installs import Installer
+from satchel.execution.options import ExecutionOptions, InstallOptions
+from satchel.execution.requests import plan_command
+from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
+from satchel.ports.execution import Confinement, Executor, Job, Launch, Outcome, Shell
+from satchel.sandbox.egress import EgressProxy, relay_command
+from satchel.sandbox.unconfined import UnconfinedExecutor
+from tests.execution.registry import Registry
+
+needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+
+
+class Narrowed:
+    """Runs programs as they are, and those of an install through the proxy that a sandbox gives them."""
+
+    shell = Shell()
+    unavailable_reason = ""
+    confinement = Confinement(backend="test", hosts=True)
+
+    def __init__(self, base: Path) -> None:
+        self._inner = UnconfinedExecutor()
+        self._base = base
+        self.launches: list[Launch] = []
+
+    async def start(self, launch: Launch) -> Job:
+        return await self._inner.start(launch)
+
+    async def run(self, launch: Launch) -> Outcome:
+        self.launches.append(launch)
+        if launch.network.mode != "hosts":
+            return await self._inner.run(launch)
+        path = str(self._base / f"{secrets.token_hex(4)}.sock")
+        async with EgressProxy(path, launch.network.hosts):
+            assert isinstance(launch.command, tuple)
+            return await self._inner.run(replace(launch, command=relay_command(path, launch.command)))
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    with Registry() as server:
+        yield server
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    made = create_workspace(str(tmp_path))
+    yield made
+    assert remove_workspace(made)
+
+
+def host(registry: Registry, **more: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": "/nowhere", **registry.configured, **more}
+
+
+def installer(executor: Executor, registry: Registry, options: InstallOptions | None = None, **more: str) -> Installer:
+    return Installer(executor, options or InstallOptions(enabled=True), host(registry, **more))
+
+
+async def ask(made: Installer, command: str, workspace: Workspace) -> tuple[bool, str]:
+    options = ExecutionOptions(code=True, install=InstallOptions(enabled=True))
+    plan = plan_command(command, options=options, read_file=lambda _: None)
+    assert plan.requests, plan.refusal
+    result = await made.perform(plan, workspace, deadline_s=100)
+    return result.ok, result.note
+
+
+async def shell(command: str, workspace: Workspace, deadline_s: float = 60) -> Outcome:
+    environment = await asyncio.to_thread(session_environment, workspace, {"PATH": os.environ["PATH"]})
+    launch = Launch(
+        command=("bash", "-c", command), purpose="shell", cwd=workspace.work, env=environment, deadline_s=deadline_s
+    )
+    return await UnconfinedExecutor().run(launch)
+
+
+def put(workspace: Workspace, place: str, text: str) -> None:
+    path = Path(workspace.work, place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def fresh(prefix: str = "pkg") -> str:
+    return f"{prefix}{secrets.token_hex(5)}"
+
+
+async def test_what_was_installed_is_imported_by_the_next_command(registry: Registry, workspace: Workspace) -> None:
+    name, needed, value = fresh(), fresh(), secrets.token_hex(8)
+    registry.add_wheel(needed, "1.0", {f"{needed}.py": f"VALUE = {value!r}\n"})
+    registry.add_wheel(name, "2.1", {f"{name}.py": f"from {needed} import VALUE\n"}, requires=[needed])
+
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"pip -q install {name}", workspace)
+
+    assert ok, note
+    assert f"{name}-2.1" in note
+    outcome = await shell(f"python -c 'import {name}; print({name}.VALUE)'", workspace)
+    assert outcome.output.strip() == value
+
+
+async def test_a_later_install_replaces_a_version_and_keeps_the_others(
+    registry: Registry, workspace: Workspace
+) -> None:
+    first, other = fresh(), fresh()
+    for version in ("1.0", "2.0"):
+        registry.add_wheel(first, version, {f"{first}.py": f"V = {version!r}\n"})
+    registry.add_wheel(other, "1.0", {f"{other}.py": "V = 'other'\n"})
+    made = installer(UnconfinedExecutor(), registry)
+
+    for command in (f"pip install {first}==1.0", f"pip install {other}", f"pip install '{first}>=2'"):
+        ok, note = await ask(made, command, workspace)
+        assert ok, note
+
+    outcome = await shell(f"python -c 'import {first}, {other}; print({first}.V, {other}.V)'", workspace)
+    assert outcome.output.split() == ["2.0", "other"]
+
+
+async def test_two_packages_of_one_namespace_live_together(registry: Registry, workspace: Workspace) -> None:
+    space, one, two = fresh("ns"), fresh(), fresh()
+    for name in (one, two):
+        registry.add_wheel(name, "1.0", {f"{space}/{name}.py": "X = 1\n"})
+    made = installer(UnconfinedExecutor(), registry)
+    for name in (one, two):
+        ok, note = await ask(made, f"pip install {name}", workspace)
+        assert ok, note
+    outcome = await shell(f"python -c 'import {space}.{one}, {space}.{two}; print(1)'", workspace)
+    assert outcome.exit_code == 0, outcome.output
+
+
+async def test_programs_of_packages_are_on_the_path_and_never_replace_an_interpreter(
+    registry: Registry, workspace: Workspace
+) -> None:
+    name, program = fresh(), fresh("tool")
+    body = "def main():\n    print('called')\n"
+    registry.add_wheel(
+        name,
+        "1.0",
+        {f"{name}.py": body},
+        programs={program: f"{name}:main", "bash": f"{name}:main", "node": f"{name}:main"},
+    )
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"pip install {name}", workspace)
+    assert ok, note
+    outcome = await shell(program, workspace)
+    assert outcome.output.strip() == "called"
+    assert (await shell(f"ls {workspace.packages_bin}", workspace)).output.split() == [program]
+
+
+async def test_nothing_is_built_from_source(registry: Registry, workspace: Workspace, tmp_path: Path) -> None:
+    name, mark = fresh(), tmp_path / "ran"
+    registry.add_source(name, "1.0", f"open({str(mark)!r}, 'w')\n")
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"pip install {name}", workspace)
+    assert not ok
+    assert "no wheel of" in note
+    assert "Check the name, or use another package." in note
+    assert note.endswith("Nothing of this command ran.")
+    assert not mark.exists()
+
+
+async def test_a_version_that_is_not_there_is_answered_with_those_that_are(
+    registry: Registry, workspace: Workspace
+) -> None:
+    name = fresh()
+    for version in ("1.0", "1.5"):
+        registry.add_wheel(name, version, {f"{name}.py": ""})
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"pip install {name}==9", workspace)
+    assert not ok
+    assert "there are 1.0, 1.5. Ask for one of these." in note
+
+
+async def test_the_first_failure_ends_the_line(registry: Registry, workspace: Workspace) -> None:
+    there, absent, later = fresh(), fresh(), fresh()
+    for name in (there, later):
+        registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    command = f"pip install {there} && pip install {absent} && pip install {later}"
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), command, workspace)
+    assert not ok
+    assert absent in note
+    assert not any(later in path for path in registry.seen)
+
+
+async def test_files_in_the_workspace_configure_no_installer(registry: Registry, workspace: Workspace) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    elsewhere = "[global]\nindex-url = http://127.0.0.1:9/simple\n"
+    for place in (".config/pip/pip.conf", ".pip/pip.conf", "pip.conf"):
+        put(workspace, place, elsewhere)
+    put(workspace, "sitecustomize.py", "raise SystemExit(9)\n")
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"pip install {name}", workspace)
+    assert ok, note
+
+
+async def test_an_install_reaches_only_its_hosts(registry: Registry, workspace: Workspace, tmp_path: Path) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    executor = Narrowed(tmp_path)
+    made = installer(executor, registry, InstallOptions(enabled=True, hosts=("elsewhere.example",)))
+    ok, note = await ask(made, f"pip install {name}", workspace)
+    assert not ok
+    assert "127.0.0.1 may not be reached from here (allowed: elsewhere.example)" in note
+    assert registry.seen == []
+
+    ok, note = await ask(installer(executor, registry), f"pip install {name}", workspace)
+    assert ok, note
+    install = next(launch for launch in reversed(executor.launches) if "install" in launch.command)
+    assert install.network.hosts == (registry.address,)
+    assert install.writable == (workspace.packages,)
+
+
+async def test_no_secret_of_the_host_goes_into_an_install(
+    registry: Registry, workspace: Workspace, tmp_path: Path
+) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    executor = Narrowed(tmp_path)
+    address = registry.address.replace("http://", "http://user:hunter2hunter2@")
+    made = installer(executor, registry, PIP_INDEX_URL=f"{address}/simple/", AWS_SECRET_ACCESS_KEY="hunter2hunter2")
+    ok, note = await ask(made, f"pip install {name}", workspace)
+    assert ok, note
+    assert "hunter2" not in repr(executor.launches)
+
+
+async def test_packages_outside_the_list_are_not_installed_however_they_are_asked_for(
+    registry: Registry, workspace: Workspace
+) -> None:
+    allowed, other = fresh(), fresh()
+    registry.add_wheel(allowed, "1.0", {f"{allowed}.py": ""})
+    registry.add_wheel(other, "1.0", {f"{other}.py": ""})
+    made = installer(UnconfinedExecutor(), registry, InstallOptions(enabled=True, packages=(allowed.upper(),)))
+    ok, note = await ask(made, f"pip install {other}", workspace)
+    assert not ok
+    assert f"{other} is not among the packages that may be installed here" in note
+    notes = await made.provide([other, allowed], workspace)
+    assert other in notes[0]
+    ok, note = await ask(made, f"pip install {allowed}", workspace)
+    assert ok, note
+
+
+async def test_what_a_skill_names_is_installed_and_what_is_no_package_is_told(
+    registry: Registry, workspace: Workspace
+) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    notes = await installer(UnconfinedExecutor(), registry).provide([f"{name}>=1", "../x"], workspace)
+    assert "is a path or a repository" in notes[0]
+    assert notes[1].startswith(f"The host installed {name}>=1")
+
+
+async def test_a_missing_import_is_installed_and_the_same_call_runs_again(
+    registry: Registry, workspace: Workspace
+) -> None:
+    name, value = fresh(), secrets.token_hex(8)
+    registry.add_wheel(name, "1.0", {f"{name}.py": f"VALUE = {value!r}\n"})
+    made = installer(UnconfinedExecutor(), registry)
+    outcome, notes = await made.run(
+        lambda left: shell(f"python -c 'import {name}; print({name}.VALUE)'", workspace, left), workspace, deadline_s=90
+    )
+    assert (outcome.exit_code, outcome.output.strip()) == (0, value)
+    assert notes == (f"{name} was missing: the host installed it and ran this again.",)
+
+
+async def test_a_missing_import_that_is_a_file_of_the_workspace_is_not_looked_for_in_a_registry(
+    registry: Registry, workspace: Workspace
+) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": "raise SystemExit('the wrong one')\n"})
+    put(workspace, f"inner/{name}.py", "")
+    made = installer(UnconfinedExecutor(), registry)
+    outcome, notes = await made.run(
+        lambda left: shell(f"python -c 'import {name}'", workspace, left), workspace, deadline_s=90
+    )
+    assert outcome.exit_code == 1
+    assert notes == ()
+    assert registry.seen == []
+
+
+@needs_npm
+async def test_modules_of_npm_are_found_by_both_kinds_of_programs(registry: Registry, workspace: Workspace) -> None:
+    name, program, value = f"@scope/{fresh()}", fresh("tool"), secrets.token_hex(8)
+    files = {"index.js": f"module.exports = {value!r}\n", "cli.js": "#!/usr/bin/env node\nconsole.log('called')\n"}
+    registry.add_module(name, "1.2.3", files, programs={program: "cli.js"})
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"npm --silent install {name}@1.2.3", workspace)
+    assert ok, note
+    required = await shell(f"node -e 'console.log(require(\"{name}\"))'", workspace)
+    assert required.output.strip() == value
+    imported = await shell(f"node --input-type=module -e 'import x from \"{name}\"; console.log(x)'", workspace)
+    assert imported.output.strip() == value
+    for command in (program, f"node_modules/.bin/{program}"):
+        assert (await shell(command, workspace)).output.strip() == "called"
+
+
+@needs_npm
+async def test_scripts_of_npm_packages_do_not_run(registry: Registry, workspace: Workspace, tmp_path: Path) -> None:
+    name, mark = fresh(), tmp_path / "ran"
+    registry.add_module(
+        name, "1.0.0", {"index.js": ""}, scripts={"postinstall": f"touch {mark}", "install": f"touch {mark}"}
+    )
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"npm i {name}", workspace)
+    assert ok, note
+    assert not mark.exists()
+
+
+@needs_npm
+async def test_a_module_that_is_not_there_is_told(registry: Registry, workspace: Workspace) -> None:
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"npm i {fresh()}", workspace)
+    assert not ok
+    assert "the registry has no such package or version. Check the name, or leave the version out." in note
+
+
+@needs_npm
+async def test_an_npm_install_reaches_only_its_hosts(registry: Registry, workspace: Workspace, tmp_path: Path) -> None:
+    name = fresh()
+    registry.add_module(name, "1.0.0", {"index.js": ""})
+    executor = Narrowed(tmp_path)
+    ok, note = await ask(installer(executor, registry), f"npm i {name}", workspace)
+    assert ok, note
+    made = installer(executor, registry, InstallOptions(enabled=True, hosts=("elsewhere.example",)))
+    ok, note = await ask(made, f"npm i {name}@1.0.0", workspace)
+    assert not ok
+    assert "127.0.0.1 may not be reached from here (allowed: elsewhere.example)" in note
+
+
+async def test_off_means_that_nothing_is_started(registry: Registry, workspace: Workspace, tmp_path: Path) -> None:
+    executor = Narrowed(tmp_path)
+    made = installer(executor, registry, InstallOptions())
+    ok, note = await ask(made, "pip install six", workspace)
+    assert not ok
+    assert note.startswith("Installing packages is not enabled here.")
+    assert executor.launches == []
+
+
+async def test_without_time_nothing_is_started(registry: Registry, workspace: Workspace, tmp_path: Path) -> None:
+    executor = Narrowed(tmp_path)
+    options = ExecutionOptions(code=True, install=InstallOptions(enabled=True))
+    plan = plan_command("pip install six", options=options, read_file=lambda _: None)
+    result = await installer(executor, registry).perform(plan, workspace, deadline_s=0)
+    assert not result.ok
+    assert "ask for them in a call of their own" in result.note
+    assert executor.launches == []
