@@ -59,7 +59,7 @@ HARMLESS_SHORT: Mapping[str, re.Pattern[str]] = MappingProxyType(
 
 OTHERS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "uv": frozenset(("pip", "add", "sync", "tool", "run", "x", "python")),
+        "uv": frozenset(("pip", "add", "sync", "tool", "run", "python")),
         "poetry": frozenset(("add", "install", "update", "self")),
         "pipenv": frozenset(("install", "update", "sync")),
         "pdm": frozenset(("add", "install", "sync", "update")),
