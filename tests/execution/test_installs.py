@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from satchel.execution.environment import session_environment
 from satchel.execution.installs import Installer
 from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.execution.requests import plan_command
+from satchel.execution.scripts import ScriptPackages
 from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
 from satchel.ports.execution import Confinement, Executor, Job, Launch, Outcome, Shell
 from satchel.sandbox.egress import EgressProxy, relay_command
@@ -48,6 +50,18 @@ class Narrowed:
         async with EgressProxy(path, launch.network.hosts):
             assert isinstance(launch.command, tuple)
             return await self._inner.run(replace(launch, command=relay_command(path, launch.command)))
+
+
+class Recorded(UnconfinedExecutor):
+    """Remembers what was started."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches: list[Launch] = []
+
+    async def run(self, launch: Launch) -> Outcome:
+        self.launches.append(launch)
+        return await super().run(launch)
 
 
 @pytest.fixture
@@ -348,3 +362,46 @@ async def test_without_time_nothing_is_started(registry: Registry, workspace: Wo
     assert not result.ok
     assert "ask for them in a call of their own" in result.note
     assert executor.launches == []
+
+
+@pytest.mark.parametrize("place", ["bin", "node"])
+async def test_the_host_follows_no_link_that_an_install_left(
+    registry: Registry, workspace: Workspace, tmp_path: Path, place: str
+) -> None:
+    """A runtime that a model unpacked into the session runs as the installer, and may write where packages lie."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": "def main(): ...\n"}, programs={fresh("tool"): f"{name}:main"})
+    target = Path(workspace.packages, place)
+    fake = f'#!/bin/sh\n[ -L {target} ] || {{ rmdir {target}; ln -s {outside} {target}; }}\nexec "{shutil.which("python3")}" "$@"\n'
+    put(workspace, ".local/bin/python", fake)
+    Path(workspace.local_bin, "python").chmod(0o755)  # noqa: ASYNC240 - of a test
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"pip install {name}", workspace)
+    if place == "bin":
+        assert not ok
+        assert "could not be prepared" in note
+    elif shutil.which("npm"):
+        ok, note = await ask(installer(UnconfinedExecutor(), registry), f"npm i {fresh()}", workspace)
+        assert not ok
+    assert (await shell(f"ls -A {outside}", workspace)).output == ""
+
+
+async def test_a_python_of_the_session_is_the_one_that_packages_are_installed_for(
+    registry: Registry, workspace: Workspace
+) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": "import os; WHO = os.environ.get('MINE')\n"})
+    put(workspace, ".local/bin/python", f'#!/bin/sh\nMINE=yes exec "{Path(sys.executable)}" "$@"\n')
+    Path(workspace.local_bin, "python").chmod(0o755)  # noqa: ASYNC240 - of a test
+    executor = Recorded()
+    ok, note = await ask(installer(executor, registry), f"pip install {name}", workspace)
+    assert ok, note
+    assert {launch.command[0] for launch in executor.launches} == {os.path.join(workspace.local_bin, "python")}  # noqa: PTH118
+    outcome = await shell(f"python -c 'import {name}; print({name}.WHO)'", workspace)
+    assert outcome.output.strip() == "yes"
+
+
+def test_the_installer_is_what_scripts_ask_for(registry: Registry) -> None:
+    packages: ScriptPackages = installer(UnconfinedExecutor(), registry)
+    assert packages

@@ -4,7 +4,7 @@ Only wheels and no install scripts: no code of a package runs before a program o
 packages live in a virtual environment of the workspace, so that a later install sees the earlier ones.
 """
 
-# ruff: noqa: PTH106, PTH114, PTH118, PTH208 - plain strings, as in the workspace.
+# ruff: noqa: PTH118 - plain strings, as in the workspace.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from satchel.errors import SandboxError
 from satchel.execution.certificates import snapshot_certificates
 from satchel.execution.environment import find_program, host_path, launch_paths, session_environment
 from satchel.execution.indexes import NodeRegistry, PythonIndex, host_entries, node_registry, python_index
-from satchel.execution.linking import link_programs, own_names, place_link, write_once
+from satchel.execution.linking import link_programs, own_names, place_link, show_python, write_once
 from satchel.execution.options import InstallOptions
 from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
 from satchel.execution.recovery import rerun_with_installs
@@ -109,6 +109,8 @@ class Installer:
     async def install(self, request: InstallRequest, workspace: Workspace, *, deadline_s: float) -> InstallResult:
         """Installs the packages of one request. Never raises for what a registry, an installer or a sandbox says."""
         sentence = not_allowed(request.packages, self._options.packages)
+        if os.name == "nt":
+            sentence = "Packages are installed on Linux and macOS only: use what is installed."
         if not self._options.enabled:
             sentence = "Installing packages is not enabled here."
         if sentence:
@@ -174,7 +176,7 @@ class Installer:
         outcome = await self._launch(command, workspace, needs, hosts, deadline_s, certificates=index.certificates)
         if outcome.exit_code != 0:
             return InstallResult(ok=False, note=explained("pip", specs, outcome, hosts, has_secret=index.has_secret))
-        await asyncio.to_thread(link_programs, workspace, (os.path.join(environment, "bin"),))
+        await asyncio.to_thread(link_programs, workspace, os.path.join(environment, "bin"))
         found = _INSTALLED.findall(outcome.stdout.text)
         clashes = _CLASH.findall(outcome.stderr.text)[:_MOST_CLASHES]
         note = " ".join((_done(specs, found[-1].split() if found else []), *clashes))
@@ -189,7 +191,7 @@ class Installer:
         registry = await asyncio.to_thread(node_registry, self._host)
         hosts = await self._allowed("node", registry.hosts, tools, workspace, has_own=bool(registry.url))
         prefix = workspace.node_packages
-        await asyncio.to_thread(write_once, os.path.join(prefix, "package.json"), _STARTED)
+        await asyncio.to_thread(write_once, workspace.packages, os.path.join(prefix, "package.json"), _STARTED)
         cache = os.path.join(workspace.packages, ".npm")
         command = (
             tools.npm, "install", *_NPM_INSTALL, "--prefix", prefix, "--cache", cache,
@@ -201,9 +203,10 @@ class Installer:
         if outcome.exit_code != 0:
             return InstallResult(ok=False, note=explained("npm", specs, outcome, hosts, has_secret=registry.has_secret))
         modules = os.path.join(prefix, "node_modules")
-        await asyncio.to_thread(link_programs, workspace, (os.path.join(modules, ".bin"),))
+        await asyncio.to_thread(link_programs, workspace, os.path.join(modules, ".bin"))
         # Modules of the newer kind look for packages beside the program, and nowhere else.
-        await asyncio.to_thread(place_link, os.path.join(workspace.work, "node_modules"), modules)
+        place = os.path.join(workspace.work, "node_modules")
+        await asyncio.to_thread(place_link, workspace.work, place, modules, replaces=False)
         return InstallResult(ok=True, note=_done(specs, []))
 
     async def _tools(self, workspace: Workspace) -> _Tools:
@@ -215,11 +218,12 @@ class Installer:
         )
         needs = tuple(dict.fromkeys((*needs, *more, *others)))
         python = python or fallback
-        if python not in self._pips:
-            self._pips[python] = await self._pip(
-                (python, await asyncio.to_thread(host_python), fallback), workspace, needs
-            )
-        return _Tools(python=python, pip=self._pips[python], npm=npm, needs=needs)
+        pip = self._pips.get(python) or await self._pip(
+            (python, await asyncio.to_thread(host_python), fallback), workspace, needs
+        )
+        if pip:
+            self._pips[python] = pip
+        return _Tools(python=python, pip=pip, npm=npm, needs=needs)
 
     async def _pip(self, candidates: Sequence[str], workspace: Workspace, needs: Sequence[str]) -> tuple[str, ...]:
         """The first pip that answers: that of another Python installs for this one as well."""
@@ -241,7 +245,7 @@ class Installer:
             if outcome.exit_code != 0:
                 await asyncio.to_thread(remove_tree, folder)
                 raise _CannotInstallError("No place for Python packages could be made here: use what is installed.")
-        await asyncio.to_thread(_show_packages, workspace, folder)
+        await asyncio.to_thread(show_python, workspace, folder)
         return folder
 
     async def _allowed(
@@ -330,18 +334,6 @@ class Installer:
             "npm_config_userconfig": os.devnull,
             "npm_config_globalconfig": os.path.join(workspace.packages, ".npmrc-of-nobody"),
         }
-
-
-def _show_packages(workspace: Workspace, environment: str) -> None:
-    """Makes ``python_packages`` a link to the packages of that environment."""
-    libraries = os.path.join(environment, "lib")
-    versions = [name for name in os.listdir(libraries) if re.fullmatch(r"python3\.\d{1,2}", name)]
-    if not versions:
-        raise FileNotFoundError(2, "the environment has no packages", libraries)
-    target = os.path.join(libraries, versions[0], "site-packages")
-    if not os.path.islink(workspace.python_packages):
-        os.rmdir(workspace.python_packages)
-    place_link(workspace.python_packages, target, replaces=True)
 
 
 def _index_options(index: PythonIndex) -> tuple[str, ...]:

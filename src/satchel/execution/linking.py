@@ -1,6 +1,10 @@
-"""Links to what was installed, and small files beside it, in directories of a workspace that only the host arranges."""
+"""Links to what was installed, and small files beside it, made by the host in directories that an install could write.
 
-# ruff: noqa: PTH105, PTH108, PTH118, PTH120, PTH208, PTH211 - plain strings, as in the workspace.
+An install runs programs of a workspace when a model put a runtime of its own there, so every directory is opened step
+by step from the one that is ours, and never through a link.
+"""
+
+# ruff: noqa: PTH118, PTH208 - plain strings and descriptors, as in the workspace.
 
 from __future__ import annotations
 
@@ -8,46 +12,81 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Generator
 
 from satchel.execution.workspace import Workspace
 
 _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
-_NOT_REPLACED = re.compile(r"python[\d.]*|pip[\d.]*|node|npm|npx|sh|bash|activate.*|Activate.*", re.IGNORECASE)
+_NOT_REPLACED = re.compile(r"python[\d.]*|pip[\d.]*|node|npm|npx|sh|bash|activate.*", re.IGNORECASE)
 _MOST_PROGRAMS = 2000
 _DEEPEST = 3
 _MOST_ENTRIES = 5000
+_DIRECTORY: int = (
+    os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
 
 
-def link_programs(workspace: Workspace, folders: Iterable[str]) -> None:
-    """Puts the programs of installed packages on PATH. A package never takes the place of an interpreter or a shell."""
-    for folder in folders:
-        names: list[str] = []
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            names = sorted(os.listdir(folder))[:_MOST_PROGRAMS]
-        for name in names:
-            if _PROGRAM.fullmatch(name) and not _NOT_REPLACED.fullmatch(name):
-                place_link(os.path.join(workspace.packages_bin, name), os.path.join(folder, name), replaces=True)
+def link_programs(workspace: Workspace, folder: str) -> None:
+    """Puts the programs in ``folder``, below ``packages``, on PATH; never in place of an interpreter or a shell.
 
-
-def place_link(path: str, target: str, *, replaces: bool = False) -> None:
-    """A relative link at ``path``; what is there already stays, unless it is a link or a file and ``replaces``."""
-    if os.path.lexists(path) and not replaces:
-        return
-    aside = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}")
-    os.symlink(os.path.relpath(target, os.path.dirname(path)), aside)
+    Raises:
+        OSError: the directory of programs was replaced.
+    """
     try:
-        os.replace(aside, path)
-    except OSError:
-        os.unlink(aside)
-        raise
+        with _opened(workspace.packages, folder) as directory:
+            names = sorted(os.listdir(directory))[:_MOST_PROGRAMS]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        if _PROGRAM.fullmatch(name) and not _NOT_REPLACED.fullmatch(name):
+            place_link(workspace.packages, os.path.join(workspace.packages_bin, name), os.path.join(folder, name))
 
 
-def write_once(path: str, text: str) -> None:
-    """A new file, unless there is one."""
-    with contextlib.suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+def show_python(workspace: Workspace, environment: str) -> None:
+    """Makes ``python_packages`` a link to the packages of that virtual environment.
+
+    Raises:
+        OSError: there are none.
+    """
+    libraries = os.path.join(environment, "lib")
+    with _opened(workspace.packages, libraries) as directory:
+        versions = [name for name in sorted(os.listdir(directory)) if re.fullmatch(r"python3\.\d{1,2}", name)]
+    if not versions:
+        raise FileNotFoundError(2, "the environment has no packages", libraries)
+    with (
+        contextlib.suppress(FileNotFoundError, NotADirectoryError),
+        _opened(workspace.root, workspace.packages) as ours,
+    ):
+        os.rmdir(os.path.basename(workspace.python_packages), dir_fd=ours)  # noqa: PTH119
+    target = os.path.join(libraries, versions[-1], "site-packages")
+    place_link(workspace.packages, workspace.python_packages, target)
+
+
+def place_link(root: str, path: str, target: str, *, replaces: bool = True) -> None:
+    """A relative link at ``path``, below ``root``; what is there already stays unless ``replaces``.
+
+    Raises:
+        OSError: a directory on the way is a link, or one is in its place.
+    """
+    folder, name = os.path.split(path)
+    with _opened(root, folder) as directory:
+        if not replaces and name in os.listdir(directory):
+            return
+        aside = f".{secrets.token_hex(8)}"
+        os.symlink(os.path.relpath(target, folder), aside, dir_fd=directory)
+        try:
+            os.replace(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except OSError:
+            os.unlink(aside, dir_fd=directory)
+            raise
+
+
+def write_once(root: str, path: str, text: str) -> None:
+    """A new file at ``path``, below ``root``, unless there is something."""
+    folder, name = os.path.split(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    with contextlib.suppress(FileExistsError), _opened(root, folder) as directory:
+        with os.fdopen(os.open(name, flags, 0o600, dir_fd=directory), "w", encoding="utf-8") as file:
             file.write(text)
 
 
@@ -58,7 +97,11 @@ def own_names(workspace: Workspace) -> frozenset[str]:
     waiting = [(workspace.work, 0)]
     while waiting:
         folder, depth = waiting.pop()
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        with (
+            contextlib.suppress(OSError),
+            _opened(workspace.root, folder) as directory,
+            os.scandir(directory) as entries,
+        ):
             for entry in entries:
                 left -= 1
                 if left < 0:
@@ -68,9 +111,24 @@ def own_names(workspace: Workspace) -> frozenset[str]:
                 if entry.is_dir(follow_symlinks=False):
                     found.add(entry.name)
                     if depth < _DEEPEST:
-                        waiting.append((entry.path, depth + 1))
+                        waiting.append((os.path.join(folder, entry.name), depth + 1))
                 else:
                     stem, dot, ending = entry.name.rpartition(".")
                     if dot and ending in {"py", "js", "mjs", "cjs", "so"}:
                         found.add(stem)
     return frozenset(found)
+
+
+@contextlib.contextmanager
+def _opened(root: str, folder: str) -> Generator[int]:
+    """A descriptor of ``folder``, which is ``root`` or lies below it; no step from ``root`` on is through a link."""
+    below = os.path.relpath(folder, root)
+    current = os.open(root, _DIRECTORY)
+    try:
+        for name in () if below == os.curdir else below.split(os.sep):
+            deeper = os.open(name, _DIRECTORY, dir_fd=current)
+            os.close(current)
+            current = deeper
+        yield current
+    finally:
+        os.close(current)
