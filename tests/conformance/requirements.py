@@ -18,6 +18,7 @@ from tests.conformance import (
     requirements_004,
     requirements_checks,
     requirements_files,
+    requirements_installs,
     requirements_loop,
     requirements_streaming,
 )
@@ -38,6 +39,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *requirements_004.ROWS,
     *requirements_checks.ROWS,
     *requirements_files.ROWS,
+    *requirements_installs.ROWS,
     *requirements_loop.ROWS,
     *requirements_streaming.ROWS,
 )

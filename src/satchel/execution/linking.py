@@ -4,7 +4,7 @@ An install runs programs of a workspace when a model put a runtime of its own th
 by step from the one that is ours, and never through a link.
 """
 
-# ruff: noqa: PTH118, PTH208 - plain strings and descriptors, as in the workspace.
+# ruff: noqa: PTH118, PTH206, PTH208 - plain strings and descriptors, as in the workspace.
 
 from __future__ import annotations
 
