@@ -405,3 +405,13 @@ async def test_a_python_of_the_session_is_the_one_that_packages_are_installed_fo
 def test_the_installer_is_what_scripts_ask_for(registry: Registry) -> None:
     packages: ScriptPackages = installer(UnconfinedExecutor(), registry)
     assert packages
+
+
+async def test_an_install_that_hangs_ends_with_its_time(registry: Registry, workspace: Workspace) -> None:
+    put(workspace, ".local/bin/python", "#!/bin/sh\nsleep 60\n")
+    Path(workspace.local_bin, "python").chmod(0o755)  # noqa: ASYNC240 - of a test
+    options = ExecutionOptions(code=True, install=InstallOptions(enabled=True))
+    plan = plan_command("pip install six", options=options, read_file=lambda _: None)
+    result = await installer(UnconfinedExecutor(), registry).perform(plan, workspace, deadline_s=0.3)
+    assert not result.ok
+    assert "Installing six took longer than 0 s. Ask for fewer or smaller packages." in result.note

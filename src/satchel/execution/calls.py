@@ -14,6 +14,7 @@ _WRAPPERS = frozenset(
     ("sudo", "doas", "command", "builtin", "exec", "nohup", "nice", "ionice", "env", "time", "timeout")
 )
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
+_WITH_VALUE = frozenset(("-u", "-g", "-n", "-k", "-s", "--user", "--signal"))  # of the wrappers
 _PYTHON_FLAGS = re.compile(r"-[IEsuBOSq]+")
 
 
@@ -36,8 +37,10 @@ def read_call(words: Sequence[Word]) -> Call | None:
     while left and program_name(left[0]) in _WRAPPERS:
         wrapper = program_name(left.pop(0))
         while left and (left[0].text.startswith("-") or (wrapper == "env" and "=" in left[0].text)):
-            left.pop(0)
-        if wrapper == "timeout" and left and _DURATION.fullmatch(left[0].text):
+            option = left.pop(0)
+            if option.text in _WITH_VALUE and left:
+                left.pop(0)
+        if left and _DURATION.fullmatch(left[0].text):
             left.pop(0)
     if not left:
         return None

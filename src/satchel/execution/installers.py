@@ -132,25 +132,32 @@ def refused_other(tool: str, rest: Sequence[str]) -> str:
     return f"{tool} is an installer that the host cannot perform for you. {instead}, or use what is installed."
 
 
-def refused_runner(tool: str) -> str:
+def refused_runner(tool: str, rest: Sequence[str]) -> str:
     """Of a program that fetches a package in order to run it."""
+    name = _first_name(rest)
     if tool == "uvx":
         return (
-            f"{tool} is an installer that the host cannot perform for you. Write {form('pip')} and call the program, "
-            "or call the interpreter directly with `python -m NAME`."
+            f"{tool} is an installer that the host cannot perform for you. Write {form('pip', name)} and call the "
+            f"program, or call the interpreter directly with `python -m {''.join(name) or 'NAME'}`."
         )
     return (
         f"{tool} is an installer that the host cannot perform for you. Run an installed program from "
-        f"node_modules/.bin/ (after {form('npm')}), or call the interpreter directly with `node FILE`."
+        f"node_modules/.bin/ (after {form('npm', name)}), or call the interpreter directly with `node FILE`."
     )
 
 
-def refused_fetch_and_run(tool: str, word: str) -> str:
+def refused_fetch_and_run(tool: str, word: str, rest: Sequence[str]) -> str:
     """Of ``npm exec`` and its like."""
     return (
-        f"{tool} {word} fetches a package in order to run it, which goes around the host's installer. "
-        f"Install the tool by name first ({form('npm')}) and then run its program from node_modules/.bin/."
+        f"{tool} {word} fetches a package in order to run it, which goes around the host's installer. Install the tool "
+        f"by name first ({form('npm', _first_name(rest))}) and then run its program from node_modules/.bin/."
     )
+
+
+def _first_name(rest: Sequence[str]) -> tuple[str, ...]:
+    """The package that was to be run, () when it cannot be told."""
+    word = next((text for text in rest if not text.startswith("-")), "")
+    return (word,) if re.fullmatch(r"(?:@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*(?:@[\w.^~-]+)?", word) else ()
 
 
 def refused_update(tool: str, word: str) -> str:

@@ -32,8 +32,8 @@ from satchel.ports.execution import Executor, Launch, Limits, Network, Outcome, 
 _LIMITS = Limits(
     memory_bytes=3 * 1024**3,
     processes=256,
-    file_bytes=4 * 1024**3,
-    written_bytes=8 * 1024**3,
+    file_bytes=2 * 1024**3,
+    written_bytes=4 * 1024**3,
     tmp_bytes=1024**3,
     open_files=4096,
 )
@@ -121,18 +121,21 @@ class Installer:
                 ok=False, note="No time was left to install packages: ask for them in a call of their own."
             )
         specs = [package.spec for package in request.packages]
-        async with self._lock:
-            try:
-                if request.ecosystem == "python":
-                    return await self._python(specs, workspace, deadline_s)
-                return await self._node(specs, workspace, deadline_s)
-            except _CannotInstallError as error:
-                return InstallResult(ok=False, note=str(error))
-            except SandboxError as error:
-                return InstallResult(ok=False, note=f"The installer could not be started: {error.message}")
-            except OSError as error:
-                reason = error.strerror or str(error)
-                return InstallResult(ok=False, note=f"The place of packages could not be prepared: {reason}.")
+        install = self._python if request.ecosystem == "python" else self._node
+        try:
+            # What is found out before the installer starts counts, too.
+            async with asyncio.timeout(deadline_s), self._lock:
+                return await install(specs, workspace, deadline_s)
+        except TimeoutError:
+            shown = " ".join(specs[:_MOST_NAMED])
+            note = f"Installing {shown} took longer than {deadline_s:.0f} s. Ask for fewer or smaller packages."
+        except _CannotInstallError as error:
+            note = str(error)
+        except SandboxError as error:
+            note = f"The installer could not be started: {error.message}"
+        except OSError as error:
+            note = f"The place of packages could not be prepared: {error.strerror or error}."
+        return InstallResult(ok=False, note=note)
 
     async def provide(
         self, packages: Sequence[str], workspace: Workspace, *, ecosystem: Ecosystem = "python"

@@ -157,7 +157,7 @@ class _Reader:
             if not texts or self._may_fetch:
                 return None
             self._need_enabled()
-            raise _Refused(say.refused_runner(call.tool))
+            raise _Refused(say.refused_runner(call.tool, texts))
         words = say.OTHERS.get(call.tool)
         if words is None:
             return None
@@ -193,7 +193,7 @@ class _Reader:
             if self._may_fetch or _is_probe(after):
                 return None
             self._need_enabled()
-            raise _Refused(say.refused_fetch_and_run(tool, verb))
+            raise _Refused(say.refused_fetch_and_run(tool, verb, [] if verb in _MAKERS else [w.text for w in after]))
         if verb in say.UPDATE_WORDS:
             self._need_enabled()
             raise _Refused(say.refused_update(tool, verb))
@@ -290,6 +290,7 @@ def _parts(family: str, rest: Sequence[Word]) -> tuple[str, list[Word], list[Wor
     return "", before, []
 
 
+_MAKERS = frozenset(("init", "create"))  # what they name is not the package's own name
 _VERBS = say.INSTALL_WORDS | say.ARCHIVE_WORDS | say.UPDATE_WORDS | frozenset[str]().union(*say.FETCH_AND_RUN.values())
 
 
