@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from satchel.execution.recovery import missing_package
 from satchel.execution.trouble import explained
 from satchel.ports.execution import Captured, Outcome
 
@@ -45,3 +46,10 @@ def test_an_install_that_was_stopped_says_why() -> None:
         text
         == "`npm install p0 p1 p2 p3 p4 p5 ...` failed: it took too long (61 s). Ask for fewer or smaller packages."
     )
+
+
+def test_endless_lines_are_read_quickly_too() -> None:
+    for said in ("a" * 60_000, "python" * 10_000, "Error" * 12_000, "x requires " + "y, but you have " * 4_000):
+        outcome = Outcome(exit_code=1, stderr=Captured(head=said.encode()))
+        assert "Check the name and the version" in explained("pip", ["x"], outcome, [], has_secret=False)
+        assert missing_package(outcome) is None

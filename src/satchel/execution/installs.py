@@ -49,7 +49,7 @@ _NPM_INSTALL = (
 )  # fmt: skip
 _DEFAULTS_OF_PIP = "from pip._internal.models.index import PyPI as i; print(i.simple_url, i.file_storage_domain)"
 _INSTALLED = re.compile(r"^Successfully installed (?P<names>.+)$", re.MULTILINE)
-_CLASH = re.compile(r"^\S+ \S+ requires .+, but you have .+ which is incompatible\.$", re.MULTILINE)
+_CLASH = re.compile(r"^\S{1,99} \S{1,99} requires .{1,99}, but you have .{1,99} which is incompatible\.$", re.MULTILINE)
 _MOST_CLASHES = 3
 _STARTED = '{"private": true}\n'
 _MOST_NAMED = 12

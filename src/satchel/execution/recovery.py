@@ -20,11 +20,12 @@ _LEAST_TIME_S = 1.0
 _PYTHON_MISSING = re.compile(
     r"^(?:ModuleNotFoundError: No module named '(?P<imported>[A-Za-z_][\w.]*)'"
     r"|ImportError: Missing optional dependency '(?P<optional>[A-Za-z_][\w.]*)'"
-    r"|\S*python[\w.]*: No module named (?P<run>[A-Za-z_][\w.]*)\s*$)",
+    r"|\S{0,200}python[\w.]{0,20}: No module named (?P<run>[A-Za-z_][\w.]*)\s*$)",
     re.MULTILINE,
 )
 _NODE_MISSING = re.compile(
-    r"^(?:\w*Error.*: )?Cannot find (?:module|package) '(?P<name>[^'\s]{1,200})'(?: imported from .*)?$", re.MULTILINE
+    r"^(?:\w{0,60}Error.{0,60}: )?Cannot find (?:module|package) '(?P<name>[^'\s]{1,200})'(?: imported from .*)?$",
+    re.MULTILINE,
 )
 _NEXT_FAILURE = "Traceback (most recent call last):"
 _NODE_NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")

@@ -23,6 +23,7 @@ ReadFile = Callable[[str], str | None]
 
 _DEEPEST = 4
 _MOST_PACKAGES = 100
+_LONGEST_FILE = 256 * 1024
 _SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ash", "ksh"))
 _APPLIERS = frozenset(("xargs", "find", "parallel", "watch", "entr"))
 _STEERING = re.compile(r"(?:PIP_|NPM_CONFIG_|YARN_|UV_)\w*|(?:HTTPS?|ALL|FTP)_PROXY", re.IGNORECASE)
@@ -258,6 +259,8 @@ class _Reader:
                 f"{shorten(path)} cannot be read in the workspace before this command runs. "
                 f"Write the file in an earlier call, or name the packages: {instead}."
             )
+        if len(text) > _LONGEST_FILE:
+            raise _Refused(f"{shorten(path)} is too long to be read. Name the packages: {instead}.")
         return text
 
     def _checked(self, ecosystem: Ecosystem, packages: Sequence[Package], asked: str) -> InstallRequest:

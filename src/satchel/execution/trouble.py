@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from satchel.execution.packages import shorten
 from satchel.ports.execution import Outcome
 
-_REFUSED_HOST = re.compile(r"(?P<host>[A-Za-z0-9.:\[\]-]+) is not among the hosts that may be reached")
-_REFUSED_ADDRESS = re.compile(r"The address of (?P<host>[A-Za-z0-9.:\[\]-]+) may not be reached")
+# Quantifiers are bounded: what an installer prints may be as long as it likes.
+_REFUSED_HOST = re.compile(r"(?P<host>[A-Za-z0-9.:\[\]-]{1,260}) is not among the hosts that may be reached")
+_REFUSED_ADDRESS = re.compile(r"The address of (?P<host>[A-Za-z0-9.:\[\]-]{1,260}) may not be reached")
 _NO_MATCH = re.compile(r"No matching distribution found for (?P<name>\S+)")
 _VERSIONS = re.compile(r"\(from versions: (?P<versions>[^)]*)\)")
 _NPM_CODE = re.compile(r"^npm (?:error|ERR!) code (?P<code>[A-Z0-9]+)", re.MULTILINE)
