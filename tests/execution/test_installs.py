@@ -17,7 +17,7 @@ from satchel.execution.environment import session_environment
 from satchel.execution.installs import Installer
 from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.execution.requests import plan_command
-from satchel.execution.scripts import ScriptPackages
+from satchel.execution.scripts import ScriptPackages, ScriptRequest, ScriptRunner
 from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
 from satchel.ports.execution import Confinement, Executor, Job, Launch, Outcome, Shell
 from satchel.sandbox.egress import EgressProxy, relay_command
@@ -402,9 +402,29 @@ async def test_a_python_of_the_session_is_the_one_that_packages_are_installed_fo
     assert outcome.output.strip() == "yes"
 
 
-def test_the_installer_is_what_scripts_ask_for(registry: Registry) -> None:
+async def test_a_script_gets_what_its_header_names_and_what_its_imports_miss(
+    registry: Registry, workspace: Workspace, tmp_path: Path
+) -> None:
+    declared, missing = fresh(), fresh()
+    registry.add_wheel(declared, "1.0", {f"{declared}.py": "A = 40\n"})
+    registry.add_wheel(missing, "1.0", {f"{missing}.py": "B = 2\n"})
+    script = (
+        f"# /// script\n# dependencies = ['{declared}']\n# ///\n"
+        f"import {declared}, {missing}\nprint({declared}.A + {missing}.B)\n"
+    )
+    skill = tmp_path / "skill"
+    skill.mkdir()
+    (skill / "sum.py").write_text(script)
+    options = ExecutionOptions(scripts=True, sandbox="off", install=InstallOptions(enabled=True))
     packages: ScriptPackages = installer(UnconfinedExecutor(), registry)
-    assert packages
+    runner = ScriptRunner(UnconfinedExecutor(), options, workspace=workspace, packages=packages, host=host(registry))
+
+    ran = await runner.run(ScriptRequest(skill="s", directory=str(skill), path="sum.py"))
+
+    assert ran.ok, ran.text
+    assert "\n42" in ran.text
+    assert f"The host installed {declared}" in ran.text
+    assert f"{missing} was missing: the host installed it and ran this again." in ran.text
 
 
 async def test_an_install_that_hangs_ends_with_its_time(registry: Registry, workspace: Workspace) -> None:
