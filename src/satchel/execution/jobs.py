@@ -1,0 +1,118 @@
+"""Commands of a shell that go on after their call: started, listed, ended, and never outliving their session."""
+
+# ruff: noqa: PTH118 - plain strings, as everywhere that paths are compared.
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from satchel.execution.results import how_it_ended
+from satchel.execution.workspace import Workspace
+from satchel.ports.execution import Executor, Job, Launch, Outcome
+from satchel.skills.oneline import one_line
+
+MAX_RUNNING = 8
+LOG_BYTES = 64 * 1024 * 1024
+
+_MOST_LOGS = 10_000
+_SHOWN = 80
+
+
+@dataclass(slots=True, kw_only=True)
+class BackgroundJob:
+    """One of them: ``log`` is relative to the working directory, ``outcome`` None while it runs."""
+
+    number: int
+    command: str
+    log: str
+    job: Job
+    outcome: Outcome | None = None
+    is_told: bool = False
+
+    @property
+    def line(self) -> str:
+        """Number, state, command and log."""
+        state = "running" if self.outcome is None else how_it_ended(self.outcome)
+        return f"%{self.number} {state}: {self.command} (log: {self.log})"
+
+
+class Jobs:
+    """The background jobs of one workspace. At most 8 run at once."""
+
+    def __init__(self, workspace: Workspace, executor: Executor) -> None:
+        self._workspace = workspace
+        self._executor = executor
+        self._jobs: dict[int, BackgroundJob] = {}
+        self._watching: set[asyncio.Task[None]] = set()
+
+    @property
+    def running(self) -> tuple[BackgroundJob, ...]:
+        """Those that have not ended."""
+        return tuple(job for job in self._jobs.values() if job.outcome is None)
+
+    @property
+    def logs(self) -> frozenset[str]:
+        """The log files, relative to the working directory."""
+        return frozenset(job.log for job in self._jobs.values())
+
+    async def start(self, launch: Launch, command: str, done: Callable[[], None]) -> BackgroundJob:
+        """Starts ``launch`` with a log of its own; ``done`` is called in a thread once it has ended.
+
+        Raises:
+            SandboxError: it could not be started.
+        """
+        number = max(self._jobs, default=0) + 1
+        log = await asyncio.to_thread(_fresh_log, self._workspace.work, number)
+        path = os.path.join(self._workspace.work, log)
+        limits = replace(launch.limits, file_bytes=min(launch.limits.file_bytes, LOG_BYTES))
+        job = await self._executor.start(replace(launch, log_path=path, limits=limits, max_output_bytes=LOG_BYTES))
+        entry = BackgroundJob(number=number, command=one_line(command)[:_SHOWN], log=log, job=job)
+        self._jobs[number] = entry
+        task = asyncio.create_task(_watch(entry, done))
+        self._watching.add(task)
+        task.add_done_callback(self._watching.discard)
+        return entry
+
+    def listing(self) -> str:
+        """Every job with its state, for a model."""
+        if not self._jobs:
+            return "No background job was started."
+        for job in self._jobs.values():
+            job.is_told = job.outcome is not None
+        return "\n".join(job.line for job in self._jobs.values())
+
+    def take_ended(self) -> tuple[str, ...]:
+        """A sentence for each job that ended by itself and of which nothing was said yet."""
+        ended = [job for job in self._jobs.values() if job.outcome is not None and not job.is_told]
+        for job in ended:
+            job.is_told = True
+        return tuple(f"A background job has ended: {job.line}" for job in ended)
+
+    async def end(self, number: int) -> BackgroundJob | None:
+        """Kills one with everything that it started; None when there is no such job."""
+        entry = self._jobs.get(number)
+        if entry is not None:
+            await entry.job.kill()
+            entry.outcome = await entry.job.wait()
+            entry.is_told = True
+        return entry
+
+    async def aclose(self) -> None:
+        """Kills all that run; returns when nothing of them is left."""
+        await asyncio.gather(*(job.job.kill() for job in self.running))
+        await asyncio.gather(*self._watching)
+
+
+async def _watch(entry: BackgroundJob, done: Callable[[], None]) -> None:
+    outcome = await entry.job.wait()
+    entry.outcome = entry.outcome or outcome
+    await asyncio.to_thread(done)
+
+
+def _fresh_log(work: str, number: int) -> str:
+    """A name that nothing has yet."""
+    names = [f"job-{number}.log", *(f"job-{number}-{again}.log" for again in range(2, _MOST_LOGS))]
+    return next(name for name in names if not os.path.lexists(os.path.join(work, name)))

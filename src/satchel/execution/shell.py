@@ -1,0 +1,355 @@
+"""The shell of one workspace: command lines, one confined process each, with what carries over between them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import posixpath
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from satchel.errors import PathError, SandboxError
+from satchel.execution.api_probe import probe, read_guess
+from satchel.execution.attempts import Attempts, repeat_warning
+from satchel.execution.benign import benign_reason
+from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
+from satchel.execution.jobs import MAX_RUNNING, Jobs
+from satchel.execution.options import ExecutionOptions, refusal
+from satchel.execution.output_paths import relative_capture, relative_paths
+from satchel.execution.requests import CommandPlan, plan_command
+from satchel.execution.results import render_outcome
+from satchel.execution.shell_call import CommandPatches, Keep, ShellInstaller, ShellRequest, ShellRun, wrong_text
+from satchel.execution.shell_state import SessionState, Wrapper, inside_directory, shift_lines
+from satchel.execution.workspace import ProducedFile, Workspace, changed_files, snapshot
+from satchel.pathguard import open_inside
+from satchel.ports.execution import Captured, Executor, Launch, Network, Outcome, Shell
+from satchel.skills.oneline import one_line
+
+BACKGROUND_S = 3600.0
+
+_LARGEST_LIST = 256 * 1024  # of a file that names packages
+_SHORTEST_S = 0.1
+_JOB_COMMAND = re.compile(r"\s*(?:(?P<list>jobs(?: -l)?)|kill (?:-\S+ )?%(?P<number>\d{1,6}))\s*")
+_PATCH_NOT_FOUND = re.compile(r"^\S+: (?:line )?\d+: (apply_?-?patch): (?:command )?not found", re.MULTILINE)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """One command on its way: ``text`` is what runs, ``typed`` what the model wrote."""
+
+    typed: str
+    text: str
+    cwd: str
+    timeout_s: float
+    notes: list[str]
+
+
+class CodeSession:
+    """What the tools of one workspace share. ``aclose`` ends everything that still runs; the workspace stays.
+
+    ``host`` is this process's environment, of which only an allow-list is passed on. ``keep`` is told of
+    produced files.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        executor: Executor,
+        options: ExecutionOptions,
+        *,
+        host: Mapping[str, str] | None = None,
+        installer: ShellInstaller | None = None,
+        patches: CommandPatches | None = None,
+        keep: Keep | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.executor = executor
+        self.options = options
+        self.attempts = Attempts()
+        self.jobs = Jobs(workspace, executor)
+        self._state = SessionState(workspace)
+        self._host = dict(os.environ if host is None else host)
+        self._installer = installer if options.install.enabled else None
+        self._patches = patches
+        self._keep = keep
+        self._known_cwd = workspace.work
+
+    @property
+    def unavailable_reason(self) -> str:
+        """Why no command can run here, "" when they can."""
+        reason = refusal(self.executor, self.options.sandbox, unconfined=self.options.unconfined)
+        return reason or ("" if self.executor.shell else "This host has no shell.")
+
+    @property
+    def dialect(self) -> str:
+        """The shell that reads the commands, like "bash"."""
+        shell = self.executor.shell
+        return shell.dialect if shell else ""
+
+    @property
+    def has_network(self) -> bool:
+        """Whether commands reach the network, by the operator's word or because nothing holds them."""
+        return self.options.code_network or not self.executor.confinement.network
+
+    async def aclose(self) -> None:
+        """Ends the background jobs; returns when nothing of them is left."""
+        await self.jobs.aclose()
+
+    async def run(self, request: ShellRequest) -> ShellRun:
+        """Runs a command to its end or its time limit, or starts it in the background. Cancelling kills all of it.
+
+        Raises:
+            SandboxError: it could not be started.
+        """
+        shell = self.executor.shell
+        if self.unavailable_reason or shell is None:
+            text = f"{self.unavailable_reason} The command was not run."
+            return ShellRun(text=text, code="sandbox-unavailable")
+        wrong = wrong_text(request.command)
+        if wrong:
+            return ShellRun(text=wrong, code="command-refused")
+        here = await asyncio.to_thread(self._state.directory)
+        notes = [*self.jobs.take_ended(), *self._moved(here, "The directory of the last command is gone. ")]
+        cwd = await asyncio.to_thread(self._directory, request.workdir, here)
+        if not cwd:
+            return self._no_directory(request.workdir)
+        patched = await self._patches.apply_command(request.command, cwd) if self._patches else None
+        if patched is not None:
+            self.attempts.forget()
+            return patched
+        if answer := await self._about_jobs(request.command):
+            return answer
+        plan = await asyncio.to_thread(self._plan, request.command, cwd)
+        refused = plan.refusal or await self._install(plan, notes)
+        if refused:
+            return self._not_run(request.command, refused, notes)
+        notes += plan.notes
+        call = _Call(
+            typed=request.command, text=plan.command, cwd=cwd, timeout_s=self._timeout(request, notes), notes=notes
+        )
+        if request.background:
+            return await self._start(call, shell)
+        return await self._finish(call, shell)
+
+    def _timeout(self, request: ShellRequest, notes: list[str]) -> float:
+        default = BACKGROUND_S if request.background else self.options.shell_timeout_s
+        longest = max(default, self.options.longest_shell_timeout_s)
+        asked = default if request.timeout_s is None else max(_SHORTEST_S, request.timeout_s)
+        if asked > longest:
+            notes.append(f"The longest time limit here is {longest:.0f} s; that is what holds.")
+        return min(asked, longest)
+
+    def _directory(self, given: str, here: str) -> str:
+        """Where a call begins, "" when that is no directory of the workspace. Blocks."""
+        plain = given.strip()
+        if not plain:
+            return here
+        if plain == "~" or plain.startswith("~/"):
+            plain = self.workspace.work + plain[1:]
+        return inside_directory(self.workspace, plain)
+
+    def _no_directory(self, given: str) -> ShellRun:
+        text = (
+            f'workdir "{one_line(given)[:200]}" is no directory inside the working directory. Leave it out, or name '
+            "one that exists, relative to the working directory; the command was not run."
+        )
+        return ShellRun(text=text, code="path-refused")
+
+    def _plan(self, command: str, cwd: str) -> CommandPlan:
+        plan = plan_command(command, options=self.options, read_file=lambda path: _read_list(cwd, path))
+        if plan.requests and self._installer is None and not plan.refusal:
+            return replace(
+                plan, refusal="Installing packages is not enabled on this host. Nothing of this command ran."
+            )
+        return plan
+
+    async def _install(self, plan: CommandPlan, notes: list[str]) -> str:
+        """Performs what the line asks for; the first failure is returned and nothing more happens."""
+        if self._installer is None:
+            return ""
+        for request in plan.requests:
+            deadline_s = self.options.install_timeout_s
+            done = await self._installer.install(request, self.workspace, deadline_s=deadline_s)
+            if not done.ok:
+                return f"{done.note} The rest of the command was not run."
+            notes.append(done.note)
+        return ""
+
+    def _not_run(self, command: str, reason: str, notes: Sequence[str]) -> ShellRun:
+        warning = repeat_warning(self.attempts.record(command, failed=True))
+        return ShellRun(text="\n".join((*notes, reason, *_given(warning))), code="command-refused")
+
+    async def _about_jobs(self, command: str) -> ShellRun | None:
+        """``jobs`` and ``kill %N`` are about the host's jobs: a fresh shell has none of its own."""
+        match = _JOB_COMMAND.fullmatch(command)
+        if match is None:
+            return None
+        if match["list"]:
+            return ShellRun(text=self.jobs.listing(), ok=True)
+        ended = await self.jobs.end(int(match["number"]))
+        if ended is None:
+            text = f"There is no background job %{match['number']}. {self.jobs.listing()}"
+            return ShellRun(text=text, code="job-not-found")
+        return ShellRun(text=f"Background job {ended.line}", ok=True)
+
+    def _launch(self, call: _Call, shell: Shell, wrapper: Wrapper | None) -> Launch:
+        readable, writable = launch_paths(self.workspace, "shell")
+        options = ("--noprofile", "--norc") if shell.dialect == "bash" else ()
+        return Launch(
+            command=call.text if wrapper is None else (shell.program, *options, wrapper.path),
+            purpose="shell",
+            cwd=call.cwd,
+            env=session_environment(self.workspace, self._host) | {"PWD": call.cwd},
+            readable=readable,
+            writable=writable,
+            network=Network(mode="open" if self.options.code_network else "none"),
+            deadline_s=call.timeout_s,
+            max_output_bytes=self.options.output_bytes,
+            state=self._state if wrapper is None else None,
+        )
+
+    async def _wrapper(self, call: _Call, shell: Shell, *, keeps_state: bool) -> Wrapper | None:
+        if not shell.program:
+            return None
+        try:
+            return await asyncio.to_thread(
+                self._state.write_wrapper, call.text, shell, keeps_state=keeps_state, cwd=call.cwd
+            )
+        except OSError as error:
+            raise SandboxError("launch-failed", f"The command could not be written down: {error.strerror}.") from error
+
+    async def _start(self, call: _Call, shell: Shell) -> ShellRun:
+        """Starts a background job and says how to follow and to end it."""
+        if len(self.jobs.running) >= MAX_RUNNING:
+            text = f"{MAX_RUNNING} background jobs run already; end one with the command kill %N first.\n"
+            return ShellRun(text=text + self.jobs.listing(), code="too-many-jobs")
+        wrapper = await self._wrapper(call, shell, keeps_state=False)
+        if wrapper is None:
+            return ShellRun(text="This host cannot run commands in the background.", code="command-refused")
+        launch = self._launch(call, shell, wrapper)
+        job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
+        log = posixpath.relpath(posixpath.join(self.workspace.work, job.log), call.cwd)
+        lines = [
+            *call.notes,
+            f"Started in the background as job %{job.number} (sandbox: {self.executor.confinement.backend}).",
+            f"It prints to {log} and is ended after {call.timeout_s:.0f} s.",
+            f"Look at it with tail {log}, list jobs with jobs, end it with kill %{job.number}.",
+        ]
+        if not self.has_network:
+            lines.append("Its network is its own: a server in it can only be reached from within the same command.")
+        if self.executor.confinement.gaps:
+            lines.append(f"Not confined on this host: {'; '.join(self.executor.confinement.gaps)}.")
+        return ShellRun(text="\n".join(lines), ok=True)
+
+    async def _finish(self, call: _Call, shell: Shell) -> ShellRun:
+        before = await asyncio.to_thread(snapshot, self.workspace)
+        wrapper = await self._wrapper(call, shell, keeps_state=True)
+        launch = self._launch(call, shell, wrapper)
+        began = time.monotonic()
+        try:
+            outcome = await self._run(launch, call.notes)
+        finally:
+            await asyncio.to_thread(self._keep_state, wrapper, call.notes)
+        produced = await asyncio.to_thread(changed_files, self.workspace, before)
+        produced = tuple(file for file in produced if file.path not in self.jobs.logs)
+        if self._keep is not None and produced:
+            await self._keep(self.workspace, produced)
+        shown = self._shown(outcome, wrapper, call.cwd)
+        left_s = call.timeout_s - (time.monotonic() - began)
+        return await self._told(call, shown, produced, left_s)
+
+    async def _run(self, launch: Launch, notes: list[str]) -> Outcome:
+        async def once(deadline_s: float) -> Outcome:
+            return await self.executor.run(replace(launch, deadline_s=deadline_s))
+
+        if self._installer is None:
+            return await once(launch.deadline_s)
+        outcome, more = await self._installer.run(once, self.workspace, deadline_s=launch.deadline_s)
+        notes += more
+        return outcome
+
+    def _keep_state(self, wrapper: Wrapper | None, notes: list[str]) -> None:
+        """Blocks."""
+        notes += self._state.keep(wrapper) if wrapper else self._state.reset_notes()
+        notes += self._moved(self._state.directory(), "")
+
+    def _moved(self, now: str, why: str) -> list[str]:
+        if now == self._known_cwd:
+            return []
+        self._known_cwd = now
+        return [f"{why}Working directory is now: {posixpath.relpath(now, self.workspace.work)}"]
+
+    def _shown(self, outcome: Outcome, wrapper: Wrapper | None, cwd: str) -> Outcome:
+        """The outcome with the command's own line numbers and with relative paths."""
+        streams: list[Captured] = []
+        for captured in (outcome.stdout, outcome.stderr):
+            if wrapper is not None:
+                captured = _with_text(captured, lambda text: shift_lines(text, wrapper, self.dialect))  # noqa: PLW2901
+            streams.append(relative_capture(captured, self.workspace, cwd))
+        return replace(outcome, stdout=streams[0], stderr=streams[1])
+
+    async def _told(self, call: _Call, outcome: Outcome, produced: tuple[ProducedFile, ...], left_s: float) -> ShellRun:
+        errors = outcome.stderr.text
+        benign = benign_reason(call.text, outcome.exit_code, stderr=errors)
+        ok = outcome.exit_code == 0 or bool(benign)
+        hints = [repeat_warning(self.attempts.record(call.typed, failed=not ok))]
+        if ok and produced:
+            self.attempts.forget()
+        if outcome.stopped == "deadline":
+            hints.append("It was stopped in the middle. Give it more time with timeout_ms, or run_in_background.")
+        if not ok and outcome.exit_code is not None:
+            hints += [_patch_hint(errors), await self._api_hint(errors or outcome.stdout.text, call, left_s)]
+        text = render_outcome(
+            "Ran the command",
+            outcome,
+            self.executor.confinement,
+            produced=produced,
+            notes=call.notes,
+            exit_note=benign,
+        )
+        text = "\n".join((text, *(hint for hint in hints if hint)))
+        return ShellRun(
+            text=masked(text, secret_values(self._host)),
+            ok=ok,
+            code="" if ok else "command-failed",
+            outcome=outcome,
+            produced=produced,
+        )
+
+    async def _api_hint(self, printed: str, call: _Call, left_s: float) -> str:
+        guess = read_guess(printed, call.text)
+        if guess is None or left_s < 1:
+            return ""
+        found = await probe(guess, self.workspace, self.executor, self._host, cwd=call.cwd, deadline_s=left_s)
+        return relative_paths(found, self.workspace, call.cwd)
+
+
+def _with_text(captured: Captured, change: Callable[[str], str]) -> Captured:
+    def changed(data: bytes) -> bytes:
+        return change(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    return replace(captured, head=changed(captured.head), tail=changed(captured.tail))
+
+
+def _given(*texts: str) -> list[str]:
+    return [text for text in texts if text]
+
+
+def _patch_hint(errors: str) -> str:
+    found = _PATCH_NOT_FOUND.search(errors)
+    if found is None:
+        return ""
+    return f"{found[1]} is no program here: call the tool apply_patch with the patch, in a call of its own."
+
+
+def _read_list(cwd: str, path: str) -> str | None:
+    """A file that names packages, below ``cwd`` and of bounded size. Blocks."""
+    try:
+        descriptor = open_inside(cwd, path)
+    except PathError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        data = file.read(_LARGEST_LIST + 1)
+    return data.decode("utf-8", "replace") if len(data) <= _LARGEST_LIST else None
