@@ -8,6 +8,7 @@ prints the names that are there; what it prints is a stranger's text, read as su
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -124,6 +125,15 @@ async def probe(
 
     Files of the traceback are looked at relative to ``cwd``. Nothing of the workspace's own modules is imported.
     """
+    launch = await asyncio.to_thread(_launch, guess, workspace, host, cwd, deadline_s)
+    try:
+        outcome = await executor.run(launch)
+    except SandboxError:
+        return ""
+    return told(guess, outcome.stdout.head) if outcome.exit_code == 0 else ""
+
+
+def _launch(guess: Guess, workspace: Workspace, host: Mapping[str, str], cwd: str, deadline_s: float) -> Launch:
     readable, _ = launch_paths(workspace, "probe")
     question = {
         "kind": guess.kind,
@@ -134,7 +144,7 @@ async def probe(
         "defined": list(guess.defined),
         "work": [workspace.work, workspace.tmp],
     }
-    launch = Launch(
+    return Launch(
         command=(*_python(workspace), "-c", PROBE, json.dumps(question)),
         purpose="probe",
         cwd=workspace.tmp,
@@ -144,11 +154,6 @@ async def probe(
         deadline_s=max(1.0, min(PROBE_SECONDS, deadline_s)),
         max_output_bytes=_MAX_OUTPUT,
     )
-    try:
-        outcome = await executor.run(launch)
-    except SandboxError:
-        return ""
-    return told(guess, outcome.stdout.head) if outcome.exit_code == 0 else ""
 
 
 def _python(workspace: Workspace) -> tuple[str, ...]:

@@ -25,15 +25,23 @@ def relative_paths(text: str, workspace: Workspace, cwd: str) -> str:
 
     def shorter(match: re.Match[str]) -> str:
         rest = match["rest"]
-        named = rest.rstrip("./") if rest.endswith(".") else rest
-        path = posixpath.normpath(root + named)
-        if ".." in named.split("/") or not (path == root or path.startswith(root + "/")):
+        path = posixpath.normpath(root + rest)
+        if not (path == root or path.startswith(root + "/")):
             return match[0]
-        relative = posixpath.relpath(path, cwd)
-        slash = "/" if named.endswith("/") and len(named) > 1 else ""
-        return relative + slash + rest[len(named) :]
+        # What follows a ".." depends on links, and a dot at the end may belong to the sentence: both stay.
+        named = re.match(r"(?:/(?!\.\.?(?:/|$))[^/]+)*", rest)
+        kept = (named[0] if named else "").rstrip(".")
+        return relative(root + kept, cwd) + rest[len(kept) :]
 
     return re.sub(rf"(?<![\w./~-]){re.escape(root)}(?![\w.-]){_REST}", shorter, text)
+
+
+def relative(path: str, start: str) -> str:
+    """``path`` as it is written in the directory ``start``; both are absolute and normal. Nothing is looked up."""
+    parts, base = path.strip("/").split("/"), start.strip("/").split("/")
+    common = next((at for at, pair in enumerate(zip(parts, base, strict=False)) if pair[0] != pair[1]), None)
+    same = min(len(parts), len(base)) if common is None else common
+    return "/".join([".."] * (len(base) - same) + parts[same:]) or "."
 
 
 def relative_capture(captured: Captured, workspace: Workspace, cwd: str) -> Captured:

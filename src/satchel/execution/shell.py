@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import posixpath
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from satchel.execution.benign import benign_reason
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
 from satchel.execution.jobs import MAX_RUNNING, Jobs
 from satchel.execution.options import ExecutionOptions, refusal
-from satchel.execution.output_paths import relative_capture, relative_paths
+from satchel.execution.output_paths import relative, relative_capture, relative_paths
 from satchel.execution.requests import CommandPlan, plan_command
 from satchel.execution.results import render_outcome
 from satchel.execution.shell_call import CommandPatches, Keep, ShellInstaller, ShellRequest, ShellRun, wrong_text
@@ -195,6 +194,7 @@ class CodeSession:
         return ShellRun(text=f"Background job {ended.line}", ok=True)
 
     def _launch(self, call: _Call, shell: Shell, wrapper: Wrapper | None) -> Launch:
+        """Blocks."""
         readable, writable = launch_paths(self.workspace, "shell")
         options = ("--noprofile", "--norc") if shell.dialect == "bash" else ()
         return Launch(
@@ -228,9 +228,9 @@ class CodeSession:
         wrapper = await self._wrapper(call, shell, keeps_state=False)
         if wrapper is None:
             return ShellRun(text="This host cannot run commands in the background.", code="command-refused")
-        launch = self._launch(call, shell, wrapper)
+        launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
         job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
-        log = posixpath.relpath(posixpath.join(self.workspace.work, job.log), call.cwd)
+        log = relative(f"{self.workspace.work}/{job.log}", call.cwd)
         lines = [
             *call.notes,
             f"Started in the background as job %{job.number} (sandbox: {self.executor.confinement.backend}).",
@@ -246,7 +246,7 @@ class CodeSession:
     async def _finish(self, call: _Call, shell: Shell) -> ShellRun:
         before = await asyncio.to_thread(snapshot, self.workspace)
         wrapper = await self._wrapper(call, shell, keeps_state=True)
-        launch = self._launch(call, shell, wrapper)
+        launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
         began = time.monotonic()
         try:
             outcome = await self._run(launch, call.notes)
@@ -279,7 +279,7 @@ class CodeSession:
         if now == self._known_cwd:
             return []
         self._known_cwd = now
-        return [f"{why}Working directory is now: {posixpath.relpath(now, self.workspace.work)}"]
+        return [f"{why}Working directory is now: {relative(now, self.workspace.work)}"]
 
     def _shown(self, outcome: Outcome, wrapper: Wrapper | None, cwd: str) -> Outcome:
         """The outcome with the command's own line numbers and with relative paths."""

@@ -64,7 +64,11 @@ _RESET = "The shell's exported variables could not be restored and were reset; e
 
 _WRAPPER = """\
 __satchel_at={at}
-if (. "$__satchel_at.restore") >/dev/null 2>&1; then . "$__satchel_at.restore"; else : >|"$__satchel_at.reset"; fi
+if [ "$(. "$__satchel_at.restore" >/dev/null 2>&1 && echo whole)" = whole ]; then
+  . "$__satchel_at.restore"
+else
+  : >|"$__satchel_at.reset"
+fi
 __satchel_keep() {{
   __satchel_code=$?
   trap - EXIT
