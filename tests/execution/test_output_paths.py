@@ -25,7 +25,7 @@ WORK = PLACE.work
         (f"{WORK}/b.py", f"{WORK}/a/c", "../../b.py"),
         (WORK, WORK, "."),
         (f"{WORK}/", WORK, "./"),
-        (f"in {WORK}.", WORK, "in .."),
+        (f"in {WORK}.", WORK, f"in {WORK}."),
         (f"see {WORK}/notes.", WORK, "see notes."),
         (f"{WORK}/my file.txt", WORK, "my file.txt"),
         (f"{ROOT}/packages/python/lib/x.py", WORK, "../packages/python/lib/x.py"),
@@ -37,8 +37,6 @@ WORK = PLACE.work
     ],
 )
 def test_a_path_below_the_workspace_is_told_from_where_the_command_ran(printed: str, cwd: str, told: str) -> None:
-    if told == "in ..":
-        told = printed  # a directory's name may end in a dot: nobody knows
     assert relative_paths(printed, PLACE, cwd) == told
 
 
@@ -69,7 +67,7 @@ def test_what_is_no_path_below_the_workspace_is_left_alone(printed: str) -> None
 )
 def test_it_leads_to_the_same_file(parts: list[str], base: list[str]) -> None:
     path, cwd = "/".join((ROOT, *parts)), "/".join((ROOT, *base))
-    assert os.path.normpath(os.path.join(cwd, relative(path, cwd))) == path
+    assert os.path.normpath(f"{cwd}/{relative(path, cwd)}") == path
     told = relative_paths(f"at {path}: oops", PLACE, cwd)
     assert told == f"at {relative(path, cwd)}: oops"
     assert os.path.relpath(path, cwd) == relative(path, cwd)

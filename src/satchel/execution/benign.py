@@ -36,6 +36,7 @@ _TABLE: dict[str, str] = {
 _GIT_DIFF = frozenset(("--quiet", "--exit-code", "--no-index"))
 # These say on stderr why they failed, so a silent stderr means that they did not.
 _LOUD = frozenset(("cd", "mkdir", "echo", "printf", "pwd", "ls", "cat", "export", "touch", "cp", "mv", "sleep"))
+_SILENCED = re.compile(r"2[ \t]*>|&>|>&")
 _OTHER_STATUS = re.compile(r"\bpipefail\b|\berrexit\b|\bset\s+-\w*e|\btrap\b|\bexit\b|\breturn\b")
 
 
@@ -86,14 +87,14 @@ def _decides(command: str, commands: Sequence[SimpleCommand]) -> bool:
         return True
     if _OTHER_STATUS.search(command):
         return False
-    return all(_is_loud(one) for one in _joined_by_and(commands))
+    return all(_is_loud(command, one) for one in _joined_by_and(commands))
 
 
-def _is_loud(command: SimpleCommand) -> bool:
-    if not command.words or command.substitutions:
+def _is_loud(line: str, command: SimpleCommand) -> bool:
+    if not command.words or command.substitutions or command.words[0].text not in _LOUD:
         return False
-    silences = any(operator not in {">", ">>", "<", "<<<"} for operator, _ in command.redirections)
-    return command.words[0].text in _LOUD and not silences
+    end = max(word.end for word in (*command.words, *(target for _, target in command.redirections)))
+    return _SILENCED.search(line[command.words[0].start : end]) is None
 
 
 def _joined_by_and(commands: Sequence[SimpleCommand]) -> list[SimpleCommand]:

@@ -15,8 +15,10 @@ from satchel.ports.execution import Executor, Job, Launch, Outcome
 from satchel.skills.oneline import one_line
 
 MAX_RUNNING = 8
-LOG_BYTES = 64 * 1024 * 1024
+LOG_BYTES = 16 * 1024 * 1024
+"""A job whose log grows beyond this is ended."""
 
+_LOOK_S = 0.25
 _MOST_LOGS = 10_000
 _SHOWN = 80
 
@@ -67,11 +69,10 @@ class Jobs:
         number = max(self._jobs, default=0) + 1
         log = await asyncio.to_thread(_fresh_log, self._workspace.work, number)
         path = os.path.join(self._workspace.work, log)
-        limits = replace(launch.limits, file_bytes=min(launch.limits.file_bytes, LOG_BYTES))
-        job = await self._executor.start(replace(launch, log_path=path, limits=limits, max_output_bytes=LOG_BYTES))
+        job = await self._executor.start(replace(launch, log_path=path, max_output_bytes=LOG_BYTES))
         entry = BackgroundJob(number=number, command=one_line(command)[:_SHOWN], log=log, job=job)
         self._jobs[number] = entry
-        task = asyncio.create_task(_watch(entry, done))
+        task = asyncio.create_task(_watch(entry, path, done))
         self._watching.add(task)
         task.add_done_callback(self._watching.discard)
         return entry
@@ -106,10 +107,26 @@ class Jobs:
         await asyncio.gather(*self._watching)
 
 
-async def _watch(entry: BackgroundJob, done: Callable[[], None]) -> None:
-    outcome = await entry.job.wait()
+async def _watch(entry: BackgroundJob, log: str, done: Callable[[], None]) -> None:
+    """Waits for the end of a job, and brings it about when its log grows too large."""
+    waiting = asyncio.create_task(entry.job.wait())
+    is_too_large = False
+    while not (await asyncio.wait((waiting,), timeout=_LOOK_S))[0]:
+        if await asyncio.to_thread(_size, log) > LOG_BYTES:
+            is_too_large = True
+            await entry.job.kill()
+    outcome = await waiting
+    if is_too_large and outcome.exit_code is None:
+        outcome = replace(outcome, stopped="written")
     entry.outcome = entry.outcome or outcome
     await asyncio.to_thread(done)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
 
 
 def _fresh_log(work: str, number: int) -> str:

@@ -31,7 +31,8 @@ def relative_paths(text: str, workspace: Workspace, cwd: str) -> str:
         # What follows a ".." depends on links, and a dot at the end may belong to the sentence: both stay.
         named = re.match(r"(?:/(?!\.\.?(?:/|$))[^/]+)*", rest)
         kept = (named[0] if named else "").rstrip(".")
-        return relative(root + kept, cwd) + rest[len(kept) :]
+        shown, left = relative(root + kept, cwd), rest[len(kept) :]
+        return match[0] if shown.endswith(".") and left.startswith(".") else shown + left
 
     return re.sub(rf"(?<![\w./~-]){re.escape(root)}(?![\w.-]){_REST}", shorter, text)
 
