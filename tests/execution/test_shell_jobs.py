@@ -24,16 +24,16 @@ async def ended(made: CodeSession) -> None:
 
 
 def is_alive(pid: int) -> bool:
+    """Whether it runs; one that is dead and only not yet collected by its parent does not."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
         return False
-    return True
 
 
 async def test_a_job_goes_on_and_its_log_can_be_read(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
-        await run(made, "mkdir d; cd d; export WHAT=seen")
+        await run(made, "mkfifo go; mkdir d; cd d; export WHAT=seen")
         done = await run(
             made, 'echo "begun $WHAT in $(pwd)"; echo oops >&2; read line < ../go; echo "$line" > out', background=True
         )
@@ -43,7 +43,10 @@ async def test_a_job_goes_on_and_its_log_can_be_read(tmp_path: Path) -> None:
         log = await until(made, "job-1.log", "oops")
         assert log.startswith("begun seen in ")
         assert "%1 running: " in (await run(made, "jobs")).text
-        assert [file.path for file in (await run(made, "echo x > y; mkfifo ../go")).produced] == ["d/y"]
+        assert [file.path for file in (await run(made, "echo x > y")).produced] == ["d/y"]
+        await run(made, "echo answer > ../go")
+        await ended(made)
+        assert read(made, "d/out") == "answer\n"
 
 
 async def test_what_a_job_exports_and_where_it_goes_stays_its_own(tmp_path: Path) -> None:
