@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from satchel.errors import SandboxError
+from satchel.errors import PathError, SandboxError
 from satchel.execution.options import ExecutionOptions, InstallOptions
-from satchel.execution.requests import InstallRequest
-from satchel.execution.shell_call import MAX_COMMAND_CHARS, ShellRequest, ShellRun
+from satchel.execution.requests import CommandPlan
+from satchel.execution.shell_call import MAX_COMMAND_CHARS, ShellRequest
 from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Captured, Confinement, Launch, Outcome, Shell
 from satchel.sandbox.unconfined import UnconfinedExecutor
@@ -36,7 +36,7 @@ async def test_what_carries_over_and_what_does_not(tmp_path: Path) -> None:
         assert f"Working directory is now: {name}/deep" in done.text
         done = await run(made, f'echo "${name.upper()}${{local_only:-}}"; pwd; echo x > made.txt')
         assert printed(done) == f"{value}\n.\n"
-        assert [file.path for file in done.produced] == [f"{name}/deep/made.txt"]
+        assert done.files == (f"{name}/deep/made.txt",)
         assert "Working directory" not in done.text
 
 
@@ -175,6 +175,16 @@ async def test_a_sandbox_that_is_required_and_not_there(tmp_path: Path) -> None:
         assert left_in(made) == []
 
 
+async def test_the_open_network_brings_proxies_without_secrets(tmp_path: Path) -> None:
+    host = HOST | {"HTTPS_PROXY": "http://user:secret@proxy:3128", "HTTP_PROXY": "http://proxy:3128"}
+    command = "echo ${HTTP_PROXY:-none} ${HTTPS_PROXY:-none}; export HTTP_PROXY=http://other"
+    async with session(tmp_path, host=host, options=replace(OPTIONS, code_network=True)) as made:
+        for _ in range(2):
+            assert printed(await run(made, command)) == "http://proxy:3128 none\n"
+    async with session(tmp_path, host=host) as made:
+        assert printed(await run(made, command)) == "none none\n"
+
+
 async def test_every_result_names_what_is_open_and_a_full_sandbox_names_nothing(tmp_path: Path) -> None:
     class Full(UnconfinedExecutor):
         confinement = Confinement(backend="full", writes=True, network=True, home=True, process_tree=True)
@@ -210,7 +220,7 @@ async def test_a_failing_command_sent_again_is_counted(tmp_path: Path) -> None:
         assert "failed 2 times" in (await run(made, command.replace(" ", "  ") + "\n")).text
         assert "failed 3 times" in (await run(made, command)).text
         assert "failed" not in (await run(made, f"cat {word()}.txt")).text
-        made.attempts.forget()
+        await asyncio.to_thread(Path(made.workspace.work, "edited.txt").write_text, "by a file tool")
         assert "failed" not in (await run(made, command)).text
         assert "failed 2" in (await run(made, command)).text
         await run(made, "echo new > file.txt")
@@ -236,22 +246,33 @@ async def test_apply_patch_in_a_command_is_handed_over(tmp_path: Path) -> None:
     class Patches:
         seen: tuple[str, str] = ("", "")
 
-        async def apply_command(self, command: str, cwd: str) -> ShellRun | None:
+        async def patch_command(self, command: str, cwd: str) -> Patched | None:
             if not command.startswith("apply_patch"):
                 return None
             self.seen = (command, cwd)
-            return ShellRun(text="Updated a.txt.", ok=True)
+            if "bad" in command:
+                raise PathError("path-refused", "That does not fit.", hint="Read it first.")
+            return Patched(text="Updated a.txt.", files=("a.txt",))
 
     patches = Patches()
+    text = "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF"
     async with session(tmp_path, patches=patches) as made:
         await run(made, "mkdir d; cd d; false")
-        text = "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF"
-        assert (await run(made, text)).text == "Updated a.txt."
+        done = await run(made, text)
+        assert (done.text, done.ok, done.files) == ("Updated a.txt.", True, ("a.txt",))
         assert patches.seen == (text, f"{made.workspace.work}/d")
+        done = await run(made, f"{text} # bad")
+        assert (done.text, done.ok, done.code) == ("That does not fit. Read it first.", False, "path-refused")
         assert (await run(made, "echo apply_patch")).outcome is not None
     async with session(tmp_path) as made:
         assert "call the tool apply_patch" in (await run(made, f"true && {text}")).text
         assert "call the tool" not in (await run(made, "nosuch_apply_patch")).text
+
+
+@dataclass(frozen=True)
+class Patched:
+    text: str
+    files: tuple[str, ...]
 
 
 @dataclass
@@ -266,9 +287,9 @@ class Installer:
         self.asked: list[str] = []
         self.runs = 0
 
-    async def install(self, request: InstallRequest, workspace: Workspace, *, deadline_s: float) -> Answer:
-        self.asked.append(request.asked)
-        return Answer(ok=self.ok, note=f"{'Installed' if self.ok else 'Could not install'} {request.asked}.")
+    async def perform(self, plan: CommandPlan, workspace: Workspace, *, deadline_s: float) -> Answer:
+        self.asked += [request.asked for request in plan.requests]
+        return Answer(ok=self.ok, note=f"{'Installed' if self.ok else 'Could not install'} {self.asked[-1]}.")
 
     async def run(
         self, run: Callable[[float], Awaitable[Outcome]], workspace: Workspace, *, deadline_s: float
@@ -289,7 +310,7 @@ async def test_an_install_is_performed_by_the_host_and_the_rest_runs(tmp_path: P
         assert done.text.startswith("Installed ")
         assert "Installed what was missing." in done.text
         assert read(made, "ran") == "0\n0\n"
-        assert [file.path for file in done.produced] == ["ran"]
+        assert done.files == ("ran",)
 
 
 async def test_an_install_that_fails_stops_the_line(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ async def test_a_job_goes_on_and_its_log_can_be_read(tmp_path: Path) -> None:
         log = await until(made, "job-1.log", "oops")
         assert log.startswith("begun seen in ")
         assert "%1 running: " in (await run(made, "jobs")).text
-        assert [file.path for file in (await run(made, "echo x > y")).produced] == ["d/y"]
+        assert (await run(made, "echo x > y")).files == ("d/y",)
         await run(made, "echo answer > ../go")
         await ended(made)
         assert read(made, "d/out") == "answer\n"
@@ -63,7 +63,7 @@ async def test_what_a_job_exports_and_where_it_goes_stays_its_own(tmp_path: Path
 async def test_a_job_is_ended_by_name_with_everything_it_started(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
         await run(made, "sleep 60 & echo $! > child; echo $$ > self; wait", background=True)
-        pids = [int(await until(made, name)) for name in ("child", "self")]
+        pids = [int(await until(made, name, "\n")) for name in ("child", "self")]
         done = await run(made, "kill -9 %1")
         assert done.ok
         assert "stopped by the host" in done.text
@@ -77,7 +77,7 @@ async def test_nothing_outlives_the_session(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
         for number in (1, 2):
             await run(made, f"sleep 60 & echo $! > child{number}; wait", background=True)
-        pids = [int(await until(made, f"child{number}")) for number in (1, 2)]
+        pids = [int(await until(made, f"child{number}", "\n")) for number in (1, 2)]
         assert all(is_alive(pid) for pid in pids)
     assert not any(is_alive(pid) for pid in pids)
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.chat.messages import Json
-from satchel.errors import SandboxError
-from satchel.execution.shell_call import ShellRequest, ShellRun
+from satchel.errors import PathError, SandboxError
+from satchel.execution.shell_call import ShellRequest
 from satchel.ports.execution import Confinement, Launch, Outcome
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult
@@ -163,10 +163,15 @@ async def test_the_declaration_is_flat_and_says_how_commands_run(tmp_path: Path)
 
 async def test_a_patch_is_told_as_the_applier_tells_it(tmp_path: Path) -> None:
     class Patches:
-        async def apply_command(self, command: str, cwd: str) -> ShellRun | None:
-            return ShellRun(text="Nothing matched.", code="patch-failed") if "apply_patch" in command else None
+        async def patch_command(self, command: str, cwd: str) -> None:
+            if "apply_patch" in command:
+                raise PathError("path-not-found", "There is no a.txt.", hint="List the files.")
 
     async with session(tmp_path, patches=Patches()) as made:
         result = await called(ShellTool(made), {"command": ["apply_patch", "*** Begin Patch\n*** End Patch"]})
-        assert (result.ok, result.code, result.text) == (False, "patch-failed", "Error: Nothing matched.")
+        assert (result.ok, result.code, result.text) == (
+            False,
+            "path-not-found",
+            "Error: There is no a.txt. List the files.",
+        )
         assert (await made.run(ShellRequest(command="true"))).ok

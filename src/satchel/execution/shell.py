@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from satchel.errors import PathError, SandboxError
+from satchel.errors import PathError, SandboxError, SatchelError
 from satchel.execution.api_probe import probe, read_guess
 from satchel.execution.attempts import Attempts, repeat_warning
 from satchel.execution.benign import benign_reason
+from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
 from satchel.execution.jobs import MAX_RUNNING, Jobs
 from satchel.execution.options import ExecutionOptions, refusal
@@ -21,7 +22,7 @@ from satchel.execution.requests import CommandPlan, plan_command
 from satchel.execution.results import render_outcome
 from satchel.execution.shell_call import CommandPatches, Keep, ShellInstaller, ShellRequest, ShellRun, wrong_text
 from satchel.execution.shell_state import SessionState, Wrapper, inside_directory, shift_lines
-from satchel.execution.workspace import ProducedFile, Workspace, changed_files, snapshot
+from satchel.execution.workspace import ProducedFile, Snapshot, Workspace, changed_files, snapshot
 from satchel.pathguard import open_inside
 from satchel.ports.execution import Captured, Executor, Launch, Network, Outcome, Shell
 from satchel.skills.oneline import one_line
@@ -74,6 +75,7 @@ class CodeSession:
         self._patches = patches
         self._keep = keep
         self._known_cwd = workspace.work
+        self._left: Snapshot = {}
 
     @property
     def unavailable_reason(self) -> str:
@@ -114,9 +116,7 @@ class CodeSession:
         cwd = await asyncio.to_thread(self._directory, request.workdir, here)
         if not cwd:
             return self._no_directory(request.workdir)
-        patched = await self._patches.apply_command(request.command, cwd) if self._patches else None
-        if patched is not None:
-            self.attempts.forget()
+        if patched := await self._patched(request.command, cwd):
             return patched
         if answer := await self._about_jobs(request.command):
             return answer
@@ -124,13 +124,22 @@ class CodeSession:
         refused = plan.refusal or await self._install(plan, notes)
         if refused:
             return self._not_run(request.command, refused, notes)
-        notes += plan.notes
         call = _Call(
             typed=request.command, text=plan.command, cwd=cwd, timeout_s=self._timeout(request, notes), notes=notes
         )
         if request.background:
             return await self._start(call, shell)
         return await self._finish(call, shell)
+
+    async def _patched(self, command: str, cwd: str) -> ShellRun | None:
+        try:
+            done = await self._patches.patch_command(command, cwd) if self._patches else None
+        except SatchelError as error:
+            return ShellRun(text=f"{error.message} {error.hint}".rstrip(), code=error.code)
+        if done is None:
+            return None
+        self.attempts.forget()
+        return ShellRun(text=done.text, ok=True, files=done.files)
 
     def _timeout(self, request: ShellRequest, notes: list[str]) -> float:
         default = BACKGROUND_S if request.background else self.options.shell_timeout_s
@@ -165,16 +174,14 @@ class CodeSession:
         return plan
 
     async def _install(self, plan: CommandPlan, notes: list[str]) -> str:
-        """Performs what the line asks for; the first failure is returned and nothing more happens."""
-        if self._installer is None:
+        """Performs what the line asks for; a sentence when that failed, and then nothing of the line runs."""
+        if self._installer is None or not plan.requests:
+            notes += plan.notes
             return ""
-        for request in plan.requests:
-            deadline_s = self.options.install_timeout_s
-            done = await self._installer.install(request, self.workspace, deadline_s=deadline_s)
-            if not done.ok:
-                return f"{done.note} The rest of the command was not run."
+        done = await self._installer.perform(plan, self.workspace, deadline_s=self.options.install_timeout_s)
+        if done.ok:
             notes.append(done.note)
-        return ""
+        return "" if done.ok else done.note
 
     def _not_run(self, command: str, reason: str, notes: Sequence[str]) -> ShellRun:
         warning = repeat_warning(self.attempts.record(command, failed=True))
@@ -197,12 +204,13 @@ class CodeSession:
         """Blocks."""
         readable, writable = launch_paths(self.workspace, "shell")
         options = ("--noprofile", "--norc") if shell.dialect == "bash" else ()
+        network = open_network(self.workspace, self._host) if self.options.code_network else OpenNetwork()
         return Launch(
             command=call.text if wrapper is None else (shell.program, *options, wrapper.path),
             purpose="shell",
             cwd=call.cwd,
-            env=session_environment(self.workspace, self._host) | {"PWD": call.cwd},
-            readable=readable,
+            env={**session_environment(self.workspace, self._host), **network.env, "PWD": call.cwd},
+            readable=(*readable, *network.readable),
             writable=writable,
             network=Network(mode="open" if self.options.code_network else "none"),
             deadline_s=call.timeout_s,
@@ -245,6 +253,8 @@ class CodeSession:
 
     async def _finish(self, call: _Call, shell: Shell) -> ShellRun:
         before = await asyncio.to_thread(snapshot, self.workspace)
+        if self._files(before) != self._files(self._left):
+            self.attempts.forget()
         wrapper = await self._wrapper(call, shell, keeps_state=True)
         launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
         began = time.monotonic()
@@ -253,12 +263,17 @@ class CodeSession:
         finally:
             await asyncio.to_thread(self._keep_state, wrapper, call.notes)
         produced = await asyncio.to_thread(changed_files, self.workspace, before)
+        self._left = await asyncio.to_thread(snapshot, self.workspace)
         produced = tuple(file for file in produced if file.path not in self.jobs.logs)
         if self._keep is not None and produced:
             await self._keep(self.workspace, produced)
         shown = self._shown(outcome, wrapper, call.cwd)
         left_s = call.timeout_s - (time.monotonic() - began)
         return await self._told(call, shown, produced, left_s)
+
+    def _files(self, now: Snapshot) -> Snapshot:
+        """Without the logs, which grow by themselves."""
+        return {path: stamp for path, stamp in now.items() if path not in self.jobs.logs}
 
     async def _run(self, launch: Launch, notes: list[str]) -> Outcome:
         async def once(deadline_s: float) -> Outcome:
@@ -315,7 +330,7 @@ class CodeSession:
             ok=ok,
             code="" if ok else "command-failed",
             outcome=outcome,
-            produced=produced,
+            files=tuple(file.path for file in produced),
         )
 
     async def _api_hint(self, printed: str, call: _Call, left_s: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from satchel.execution.requests import InstallRequest
+from satchel.execution.requests import CommandPlan
 from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.ports.execution import Outcome
 
@@ -14,7 +14,7 @@ MAX_COMMAND_CHARS = 256 * 1024
 
 
 class InstallAnswer(Protocol):
-    """What became of one install; ``note`` is a sentence for the model."""
+    """What became of the installs of a command line; ``note`` has a line for each, for the model."""
 
     @property
     def ok(self) -> bool: ...
@@ -26,8 +26,8 @@ class InstallAnswer(Protocol):
 class ShellInstaller(Protocol):
     """What installs packages for commands, when the operator allows that."""
 
-    async def install(self, request: InstallRequest, workspace: Workspace, *, deadline_s: float) -> InstallAnswer:
-        """Installs what a command line asked for. Never raises for a package that cannot be had."""
+    async def perform(self, plan: CommandPlan, workspace: Workspace, *, deadline_s: float) -> InstallAnswer:
+        """Installs all that a command line asked for. Never raises for a package that cannot be had."""
         ...
 
     async def run(
@@ -52,20 +52,37 @@ class ShellRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellRun:
-    """What became of it: ``text`` is for the model. ``outcome`` is None when no command was run to its end."""
+    """What became of it: ``text`` is for the model. ``outcome`` is None when no command was run to its end.
+
+    ``files`` are those that were made or changed, relative to the working directory.
+    """
 
     text: str
     ok: bool = False
     code: str = ""
     outcome: Outcome | None = None
-    produced: tuple[ProducedFile, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class PatchAnswer(Protocol):
+    """What became of a patch: a text for the model, and the files that were written."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def files(self) -> tuple[str, ...]: ...
 
 
 class CommandPatches(Protocol):
     """What applies patches that models give to the shell as ``apply_patch <<'EOF'``."""
 
-    async def apply_command(self, command: str, cwd: str) -> ShellRun | None:
-        """What became of a command line that is such a call from ``cwd``; None for every other one."""
+    async def patch_command(self, command: str, cwd: str) -> PatchAnswer | None:
+        """What became of a command line that is such a call in ``cwd``; None for every other one.
+
+        Raises:
+            SatchelError: the patch does not fit; nothing was changed.
+        """
         ...
 
 

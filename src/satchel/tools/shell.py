@@ -80,9 +80,8 @@ class ShellTool:
             return failure(error.code, f"{error.message} {error.hint}".rstrip())
         if done.outcome is None and not done.ok:
             return failure(done.code, done.text)
-        files = tuple(file.path for file in done.produced)
-        context.report(Progress(phase="finished", detail=shown, files=files))
-        return ToolResult(text=done.text, ok=done.ok, code=done.code, files=files)
+        context.report(Progress(phase="finished", detail=shown, files=done.files))
+        return ToolResult(text=done.text, ok=done.ok, code=done.code, files=done.files)
 
 
 def _terms(session: CodeSession) -> str:
