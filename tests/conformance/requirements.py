@@ -20,6 +20,7 @@ from tests.conformance import (
     requirements_files,
     requirements_installs,
     requirements_loop,
+    requirements_shell,
     requirements_streaming,
 )
 from tests.conformance.requirement import Requirement
@@ -41,5 +42,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *requirements_files.ROWS,
     *requirements_installs.ROWS,
     *requirements_loop.ROWS,
+    *requirements_shell.ROWS,
     *requirements_streaming.ROWS,
 )
