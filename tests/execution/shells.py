@@ -11,11 +11,28 @@ from satchel.execution.options import ExecutionOptions
 from satchel.execution.shell import CodeSession
 from satchel.execution.shell_call import CommandPatches, ShellInstaller, ShellRequest, ShellRun
 from satchel.execution.workspace import create_workspace, remove_workspace
-from satchel.ports.execution import Executor
+from satchel.ports.execution import Confinement, Executor, Shell
 from satchel.sandbox.unconfined import UnconfinedExecutor
 
 OPTIONS = ExecutionOptions(code=True, unconfined=True)
+BASH = Shell()
 HOST = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+class Claiming(UnconfinedExecutor):
+    """Says of itself what a test wants to hear."""
+
+    def __init__(self, shell: Shell | None = BASH) -> None:
+        self._claimed = Confinement(backend="full", writes=True, network=True, home=True, process_tree=True)
+        self._shell = shell
+
+    @property
+    def confinement(self) -> Confinement:
+        return self._claimed
+
+    @property
+    def shell(self) -> Shell | None:
+        return self._shell
 
 
 @asynccontextmanager
@@ -30,8 +47,9 @@ async def session(
 ) -> AsyncGenerator[CodeSession]:
     """A session in a fresh workspace below ``base``; both are gone afterwards."""
     workspace = await asyncio.to_thread(create_workspace, str(base))
-    made = CodeSession(
-        workspace, executor or UnconfinedExecutor(), options, host=host, installer=installer, patches=patches
+    held = executor or UnconfinedExecutor()
+    made = await asyncio.to_thread(
+        lambda: CodeSession(workspace, held, options, host=host, installer=installer, patches=patches)
     )
     try:
         yield made

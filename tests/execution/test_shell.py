@@ -15,9 +15,9 @@ from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.execution.requests import CommandPlan
 from satchel.execution.shell_call import MAX_COMMAND_CHARS, ShellRequest
 from satchel.execution.workspace import Workspace
-from satchel.ports.execution import Captured, Confinement, Launch, Outcome, Shell
+from satchel.ports.execution import Captured, Launch, Outcome, Shell
 from satchel.sandbox.unconfined import UnconfinedExecutor
-from tests.execution.shells import HOST, OPTIONS, left_in, printed, read, run, session
+from tests.execution.shells import HOST, OPTIONS, Claiming, left_in, printed, read, run, session
 
 DRAW = random.Random(20261)
 
@@ -186,14 +186,11 @@ async def test_the_open_network_brings_proxies_without_secrets(tmp_path: Path) -
 
 
 async def test_every_result_names_what_is_open_and_a_full_sandbox_names_nothing(tmp_path: Path) -> None:
-    class Full(UnconfinedExecutor):
-        confinement = Confinement(backend="full", writes=True, network=True, home=True, process_tree=True)
-
     for command, background in (("true", False), ("false", False), ("sleep 9", True)):
         async with session(tmp_path) as made:
             done = await run(made, command, background=background)
             assert "Not confined on this host: the script may write anywhere" in done.text
-        async with session(tmp_path, executor=Full(), options=ExecutionOptions(code=True)) as made:
+        async with session(tmp_path, executor=Claiming(), options=ExecutionOptions(code=True)) as made:
             done = await run(made, command, background=background)
             assert "Not confined" not in done.text
             assert "sandbox: full" in done.text
@@ -330,10 +327,7 @@ async def test_an_install_that_fails_stops_the_line(tmp_path: Path) -> None:
 async def test_an_in_process_backend_gets_the_text_and_the_state(tmp_path: Path) -> None:
     seen: list[Launch] = []
 
-    class Embedded(UnconfinedExecutor):
-        shell = Shell(dialect="sh", program="")
-        confinement = Confinement(backend="embedded", writes=True, network=True, home=True, process_tree=True)
-
+    class Embedded(Claiming):
         async def run(self, launch: Launch) -> Outcome:
             seen.append(launch)
             assert launch.state is not None
@@ -345,10 +339,12 @@ async def test_an_in_process_backend_gets_the_text_and_the_state(tmp_path: Path)
                 await asyncio.to_thread(launch.state.save, f"{cwd}/sub", env | {"SEEN": "1", "PATH": "/x"})
             return Outcome(exit_code=0, stdout=Captured(head=f"{cwd} {env}".encode()))
 
-    async with session(tmp_path, executor=Embedded(), options=ExecutionOptions(code=True)) as made:
+    async with session(
+        tmp_path, executor=Embedded(Shell(dialect="sh", program="")), options=ExecutionOptions(code=True)
+    ) as made:
         done = await run(made, "go there")
         assert done.text.startswith(
-            "Working directory is now: sub\nRan the command (exit code 0, sandbox: embedded)\nstdout:\n. {}"
+            "Working directory is now: sub\nRan the command (exit code 0, sandbox: full)\nstdout:\n. {}"
         )
         assert seen[0].command == "go there"
         assert ". {'SEEN': '1'}" in (await run(made, "fail")).text
@@ -358,10 +354,7 @@ async def test_an_in_process_backend_gets_the_text_and_the_state(tmp_path: Path)
 
 
 async def test_a_host_without_a_shell_says_so(tmp_path: Path) -> None:
-    class Bare(UnconfinedExecutor):
-        shell = None
-
-    async with session(tmp_path, executor=Bare()) as made:  # pyright: ignore[reportArgumentType]
+    async with session(tmp_path, executor=Claiming(None)) as made:
         assert "no shell" in (await made.run(ShellRequest(command="ls"))).text
         assert made.dialect == ""
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from satchel.chat.messages import Json
 from satchel.errors import PathError, SandboxError
 from satchel.execution.shell_call import ShellRequest
-from satchel.ports.execution import Confinement, Launch, Outcome
+from satchel.ports.execution import Launch, Outcome
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult
 from satchel.tools.shell import ShellTool, command_argument, flag_argument, timeout_argument
-from tests.execution.shells import session
+from tests.execution.shells import Claiming, session
 
 
 async def called(tool: ShellTool, arguments: Mapping[str, Json], seen: list[Progress] | None = None) -> ToolResult:
@@ -142,10 +142,7 @@ async def test_what_cannot_be_run_is_a_sentence(tmp_path: Path) -> None:
 
 
 async def test_the_declaration_is_flat_and_says_how_commands_run(tmp_path: Path) -> None:
-    class Held(UnconfinedExecutor):
-        confinement = Confinement(backend="full", writes=True, network=True, home=True, process_tree=True)
-
-    async with session(tmp_path, executor=Held()) as made:
+    async with session(tmp_path, executor=Claiming()) as made:
         tool = ShellTool(made)
         assert tool.spec.name == "shell"
         assert "bash" in tool.spec.description

@@ -50,7 +50,7 @@ class CodeSession:
     """What the tools of one workspace share. ``aclose`` ends everything that still runs; the workspace stays.
 
     ``host`` is this process's environment, of which only an allow-list is passed on. ``keep`` is told of
-    produced files.
+    produced files. Making one may look for the shell on disk, so it is made where the workspace is made: in a thread.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class CodeSession:
         self._installer = installer if options.install.enabled else None
         self._patches = patches
         self._keep = keep
+        self._shell = executor.shell
         self._known_cwd = workspace.work
         self._left: Snapshot = {}
 
@@ -81,13 +82,12 @@ class CodeSession:
     def unavailable_reason(self) -> str:
         """Why no command can run here, "" when they can."""
         reason = refusal(self.executor, self.options.sandbox, unconfined=self.options.unconfined)
-        return reason or ("" if self.executor.shell else "This host has no shell.")
+        return reason or ("" if self._shell else "This host has no shell.")
 
     @property
     def dialect(self) -> str:
         """The shell that reads the commands, like "bash"."""
-        shell = self.executor.shell
-        return shell.dialect if shell else ""
+        return self._shell.dialect if self._shell else ""
 
     @property
     def has_network(self) -> bool:
@@ -104,7 +104,7 @@ class CodeSession:
         Raises:
             SandboxError: it could not be started.
         """
-        shell = self.executor.shell
+        shell = self._shell
         if self.unavailable_reason or shell is None:
             text = f"{self.unavailable_reason} The command was not run."
             return ShellRun(text=text, code="sandbox-unavailable")
