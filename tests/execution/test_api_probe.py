@@ -7,7 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satchel.execution.api_probe import Guess, imported, read_guess, told
@@ -187,6 +187,7 @@ def test_an_answer_is_bounded_and_one_line() -> None:
     assert "more)" in text
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_no_text_breaks_the_reader(stderr: str, command: str) -> None:
     read_guess("Traceback (most recent call last):\n" + stderr, command)

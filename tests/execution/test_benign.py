@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satchel.execution.attempts import MAX_REMEMBERED, Attempts, repeat_warning
@@ -52,11 +52,13 @@ def test_a_word_on_stderr_may_be_another_commands_failure() -> None:
     assert benign_reason("grep -r x .", 1, stderr="grep: ./a: Permission denied") != ""
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="grepdiff x|&;()<>!\"'`$\n\\#{}[]", max_size=60), st.integers(0, 3))
 def test_no_text_breaks_it(command: str, code: int) -> None:
     assert isinstance(benign_reason(command, code), str)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab \t\n", min_size=1, max_size=20), st.integers(2, 9))
 def test_commands_that_differ_in_blanks_are_the_same(command: str, times: int) -> None:
     attempts = Attempts()

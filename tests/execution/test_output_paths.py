@@ -5,7 +5,7 @@ import random
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satchel.execution.output_paths import relative, relative_capture, relative_paths
@@ -61,6 +61,7 @@ def test_what_is_no_path_below_the_workspace_is_left_alone(printed: str) -> None
     assert relative_paths(printed, PLACE, WORK) == printed
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["work", "a", "b.py", "tmp", "x"]), max_size=4),
     st.lists(st.sampled_from(["work", "a", "b", "tmp"]), max_size=4),

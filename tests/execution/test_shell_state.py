@@ -237,6 +237,7 @@ def test_bash_and_we_read_the_same_value(value: str) -> None:
     assert state.load()[1] == {"MINE": value}
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="declarexp -\"'$()[]=A1\n\\`", max_size=60))
 def test_no_text_breaks_the_reader(text: str) -> None:
     found = parse_exports(text)
