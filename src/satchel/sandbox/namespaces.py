@@ -1,0 +1,86 @@
+"""Confinement by Linux namespaces without a helper program: what works where bubblewrap is not installed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+from typing import TYPE_CHECKING
+
+from satchel.errors import SandboxError
+from satchel.ports.execution import Launch, Limits
+from satchel.sandbox import syscalls
+from satchel.sandbox.layout import DEVICE_LINKS, DEVICES, HIDDEN_OF_PROC, HOSTNAME, INODES_PER_MIB, root_layout
+from satchel.sandbox.seccomp import filter_program
+
+if TYPE_CHECKING:
+    from satchel.sandbox.nsinit import Plan
+
+_MODULES = ("satchel.sandbox.syscalls", "satchel.sandbox.nsinit")
+_NAMESPACES = (
+    syscalls.CLONE_NEWUSER
+    | syscalls.CLONE_NEWNS
+    | syscalls.CLONE_NEWPID
+    | syscalls.CLONE_NEWIPC
+    | syscalls.CLONE_NEWUTS
+    | syscalls.CLONE_NEWCGROUP
+)
+_PID_MAX_PER_NAMESPACE = (6, 14)  # before, a write would reach the host's own setting
+_LEAST_PID_MAX = 301
+_LOCKED_BYTES = 8 * 1024**2
+
+
+def plan_of(launch: Launch) -> Plan:
+    """What the child is told. Looks at the host's directories, so it is called off the event loop.
+
+    Raises:
+        SandboxError: launch-failed, sandbox-unavailable.
+    """
+    if isinstance(launch.command, str) or not launch.command:
+        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    layout = root_layout(launch)
+    return {
+        "argv": list(launch.command),
+        "env": {os.fsencode(name): os.fsencode(value) for name, value in launch.env.items()},
+        "cwd": launch.cwd,
+        "parent": os.getpid(),
+        "namespaces": _NAMESPACES | (0 if launch.network.mode == "open" else syscalls.CLONE_NEWNET),
+        "hostname": HOSTNAME,
+        "links": list(layout.links),
+        "files": list(layout.files),
+        "temporary": [(path, _memory_options(size)) for path, size in layout.temporary],
+        "binds": [(bind.path, bind.is_writable) for bind in layout.binds],
+        "devices": list(DEVICES),
+        "device_links": list(DEVICE_LINKS),
+        "hidden": list(HIDDEN_OF_PROC),
+        "limits": process_limits(launch.limits),
+        "pid_max": _pid_max(launch.limits),
+        "filter": filter_program(),
+    }
+
+
+def process_limits(limits: Limits) -> list[tuple[int, int]]:
+    """``RLIMIT`` numbers and values for a program that counts processes in a user namespace of its own."""
+    return [
+        (resource.RLIMIT_DATA, limits.memory_bytes),
+        (resource.RLIMIT_CPU, limits.cpu_s),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_NPROC, limits.processes),
+        (resource.RLIMIT_MEMLOCK, _LOCKED_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    ]
+
+
+def _memory_options(size: int) -> dict[str, str]:
+    inodes = max(1024, size // 1024**2 * INODES_PER_MIB)
+    return {"mode": "1777", "size": str(size), "nr_inodes": str(inodes)}
+
+
+def _pid_max(limits: Limits) -> int:
+    """What bounds the processes of the host's root, whom no ``RLIMIT_NPROC`` binds; 0 where there is no such bound."""
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    if version is None or (int(version[1]), int(version[2])) < _PID_MAX_PER_NAMESPACE:
+        return 0
+    return max(_LEAST_PID_MAX, limits.processes)
