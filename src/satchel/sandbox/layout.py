@@ -36,17 +36,17 @@ INODES_PER_MIB = 256  # of a directory in memory, so that its files are bounded 
 _SYSTEM = ("/usr", "/nix/store", "/gnu/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _OWN = ("/proc", "/sys", "/dev")  # never bound from the host
-_TMP, _VAR_TMP = "/tmp", "/var/tmp"  # noqa: S108 - of the new root
+_TMP, _VAR_TMP, _SHARED_MEMORY = "/tmp", "/var/tmp", "/dev/shm"  # noqa: S108 - of the new root
 _WHOLE = ("/", "/run", _TMP, "/var", _VAR_TMP, "/home", "/root", "/etc", *_SYSTEM, *_MERGED)
 # No file of these holds a credential: no pip.conf, npmrc, gitconfig, ssh, machine-id, nor private keys of TLS.
 _ETC = (
     "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts",
     "dictionaries-common", "ghostscript", "gnutls", "ImageMagick-*", "inputrc", "java", "java-*", "jvm-*",
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "libreoffice", "locale.alias", "locale.conf", "localtime",
-    "lsb-release", "magic", "magic.mime", "mailcap", "mime.types", "nodejs", "openmpi", "os-release", "papersize", "perl", "pki/ca-trust",
-    "pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf", "protocols", "python3", "python3.*", "R", "rpc", "sgml",
-    "redhat-release", "services", "shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "terminfo", "texmf",
-    "timezone", "xml",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "libreoffice", "locale.alias", "locale.conf",
+    "localtime", "lsb-release", "magic", "magic.mime", "mailcap", "mime.types", "nodejs", "openmpi", "os-release",
+    "papersize", "perl", "pki/ca-trust", "pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf", "protocols",
+    "python3", "python3.*", "R", "redhat-release", "rpc", "services", "sgml", "shells", "ssl/cert.pem", "ssl/certs",
+    "ssl/openssl.cnf", "terminfo", "texmf", "timezone", "xml",
 )  # fmt: skip
 _CACHES = ("/var/cache/fontconfig", "/var/lib/texmf", "/var/lib/ghostscript")
 _NAMES = b"passwd: files\ngroup: files\nhosts: files dns\nnetworks: files\nservices: files\nprotocols: files\n"
@@ -96,7 +96,7 @@ def root_layout(launch: Launch) -> Layout:
     return Layout(
         links=(*system_links, (_VAR_TMP, _TMP), ("/var/run", "/run")),
         files=_files(launch, is_open=is_open),
-        temporary=((_TMP, launch.limits.tmp_bytes), ("/dev/shm", launch.limits.tmp_bytes)),  # noqa: S108
+        temporary=tuple((path, launch.limits.tmp_bytes) for path in (_TMP, _SHARED_MEMORY)),
         binds=tuple(binds),
     )
 

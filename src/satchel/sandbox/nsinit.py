@@ -58,7 +58,7 @@ def main(plan: Plan, status: int) -> NoReturn:
 def _enter(plan: Plan) -> tuple[int, int]:
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
-        try:
+        try:  # noqa: SIM105 - a module less to load
             os.setgroups([])
         except PermissionError:
             pass  # a root without that right has the groups that it was given
