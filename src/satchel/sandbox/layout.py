@@ -80,8 +80,8 @@ def root_layout(launch: Launch) -> Layout:
     Raises:
         SandboxError: launch-failed, for paths that cannot be confined as they are asked for.
     """
-    system_links, system = _system()
-    given = _checked(launch)
+    system_links, system = system_paths()
+    given = checked_paths(launch)
     visible = [*system, *(link for link, _ in system_links)]
     binds = [Bind(path=path) for path in system]
     for bind in sorted(given, key=lambda one: one.path.count("/")):
@@ -101,8 +101,8 @@ def root_layout(launch: Launch) -> Layout:
     )
 
 
-def _system() -> tuple[list[tuple[str, str]], list[str]]:
-    """``(links, paths)`` of the host's programs and of what they read in ``/etc``."""
+def system_paths() -> tuple[list[tuple[str, str]], list[str]]:
+    """``(links, paths)`` of the host's programs and of what they read in ``/etc``; a link is a path and its target."""
     links: list[tuple[str, str]] = []
     paths: list[str] = []
     for path in (*_SYSTEM, *_MERGED, *_etc(), *_CACHES):
@@ -143,8 +143,12 @@ def _host_names() -> bytes:
         return _HOSTS
 
 
-def _checked(launch: Launch) -> list[Bind]:
-    """The launch's own paths, once each."""
+def checked_paths(launch: Launch) -> list[Bind]:
+    """The launch's own paths, once each.
+
+    Raises:
+        SandboxError: launch-failed, for paths that cannot be confined as they are asked for.
+    """
     writable, readable = dict.fromkeys(launch.writable), dict.fromkeys(launch.readable)
     for path in (launch.cwd, *writable, *readable):
         if not Path(path).is_absolute() or os.path.normpath(path) != path or path.startswith("//") or "\0" in path:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import re
-import resource
 from typing import TYPE_CHECKING
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Limits
 from satchel.sandbox import syscalls
 from satchel.sandbox.layout import DEVICE_LINKS, DEVICES, HIDDEN_OF_PROC, HOSTNAME, INODES_PER_MIB, root_layout
+from satchel.sandbox.limits import own_limits
 from satchel.sandbox.seccomp import filter_program
 
 if TYPE_CHECKING:
     from satchel.sandbox.nsinit import Plan
 
-_MODULES = ("satchel.sandbox.syscalls", "satchel.sandbox.nsinit")
+MODULES = ("satchel.sandbox.syscalls", "satchel.sandbox.nsinit")
 _NAMESPACES = (
     syscalls.CLONE_NEWUSER
     | syscalls.CLONE_NEWNS
@@ -28,7 +28,6 @@ _NAMESPACES = (
 )
 _PID_MAX_PER_NAMESPACE = (6, 14)  # before, a write would reach the host's own setting
 _LEAST_PID_MAX = 301
-_LOCKED_BYTES = 8 * 1024**2
 
 
 def plan_of(launch: Launch) -> Plan:
@@ -54,23 +53,10 @@ def plan_of(launch: Launch) -> Plan:
         "devices": list(DEVICES),
         "device_links": list(DEVICE_LINKS),
         "hidden": list(HIDDEN_OF_PROC),
-        "limits": process_limits(launch.limits),
+        "limits": own_limits(launch.limits),
         "pid_max": _pid_max(launch.limits),
         "filter": filter_program(),
     }
-
-
-def process_limits(limits: Limits) -> list[tuple[int, int]]:
-    """``RLIMIT`` numbers and values for a program that counts processes in a user namespace of its own."""
-    return [
-        (resource.RLIMIT_DATA, limits.memory_bytes),
-        (resource.RLIMIT_CPU, limits.cpu_s),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NOFILE, limits.open_files),
-        (resource.RLIMIT_NPROC, limits.processes),
-        (resource.RLIMIT_MEMLOCK, _LOCKED_BYTES),
-        (resource.RLIMIT_CORE, 0),
-    ]
 
 
 def _memory_options(size: int) -> dict[str, str]:

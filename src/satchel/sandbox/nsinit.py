@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 _SETUP_FAILED, _NOT_STARTED, _SIGNALLED = 125, 127, 128
-_CHANGED_BY_PYTHON = (2, 13, 25)  # SIGINT, SIGPIPE, SIGXFSZ
 _ROOT_BYTES = 1024**2
 _KIND, _DIRECTORY = 0o170000, 0o040000  # of a mode
 
@@ -87,7 +86,7 @@ def _process_one(plan: Plan, status: int, alive: int) -> NoReturn:
             os._exit(_SETUP_FAILED)
         os.close(alive)
         _make_root(plan)
-        for number in _CHANGED_BY_PYTHON:
+        for number in sys_.CHANGED_BY_PYTHON:
             sys_.default_signal(number)
         sys_.drop_capabilities()
         sys_.set_limits(plan["limits"])
@@ -113,24 +112,9 @@ def _program(plan: Plan, status: int) -> NoReturn:
     try:
         os.setsid()
         os.chdir(plan["cwd"])
-        _replace(plan["argv"], plan["env"])
+        sys_.become_program(plan["argv"], plan["env"])
     except (OSError, ValueError) as error:
         _fail(status, "program", error)
-
-
-def _replace(argv: list[str], env: dict[bytes, bytes]) -> NoReturn:
-    """What ``os.execvpe`` does, which would load a module that is out of sight by now."""
-    if "/" in argv[0]:
-        os.execve(argv[0], argv, env)  # noqa: S606 - no shell reads it
-    denied: OSError | None = None
-    for directory in env.get(b"PATH", b"/usr/bin:/bin").split(b":"):
-        try:
-            os.execve(directory + b"/" + os.fsencode(argv[0]), argv, env)  # noqa: S606
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except PermissionError as error:
-            denied = error
-    raise denied or FileNotFoundError(2, os.strerror(2), argv[0])
 
 
 def _make_root(plan: Plan) -> None:

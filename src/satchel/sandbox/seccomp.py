@@ -81,6 +81,25 @@ _SOCKETS = _Rule(
         ),
     ),
 )
+# Where a program shares the host's networks and IPC, a socket that may be named reaches what listens there.
+_SOCK_STREAM, _SOCK_SEQPACKET = 1, 5  # a pair of these stays connected to itself, unlike one of datagrams
+_PAIRS = _Rule(
+    _NO_FAMILY,
+    tuple(
+        ((_Test(0, value=_UNIX), _Test(1, mask=0xF, value=kind)), _ALLOW) for kind in (_SOCK_STREAM, _SOCK_SEQPACKET)
+    ),
+)
+_SHARED: dict[str, tuple[int | None, int | None, _Rule]] = {
+    "shmget": (29, 194, _DENIED),
+    "semget": (64, 190, _DENIED),
+    "msgget": (68, 186, _DENIED),
+    "mq_open": (240, 180, _DENIED),
+    "mq_unlink": (241, 181, _DENIED),
+}
+_NO_NETWORK: dict[str, tuple[int | None, int | None, _Rule]] = {
+    "socket": (41, 198, _Rule(_NO_FAMILY)),
+    "socketpair": (53, 199, _PAIRS),
+}
 
 
 def _no_set_id(argument: int) -> _Rule:
@@ -177,8 +196,11 @@ _CALLS: dict[str, tuple[int | None, int | None, _Rule]] = {
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
-def filter_program(machine: str | None = None) -> bytes:
+def filter_program(machine: str | None = None, *, shares_ipc: bool = False, has_sockets: bool = True) -> bytes:
     """The filter as an array of ``struct sock_filter``, for this machine or the named one (x86_64, aarch64).
+
+    ``shares_ipc``: the program lives in the host's IPC namespace, so that it may use no System V IPC. Without
+    ``has_sockets`` it lives in the host's network and may open no socket but a connected pair.
 
     Raises:
         SandboxError: sandbox-unavailable, for a machine without a table.
@@ -191,15 +213,13 @@ def filter_program(machine: str | None = None) -> bytes:
             hint=f"There is one for {' and '.join(_MACHINES)}.",
         )
     column, arch = _MACHINES[name]
-    program = [
-        _instruction(_LOAD, _ARCH_OFFSET),
-        *_unless(_JUMP_EQUAL, arch, _KILL),
-        _instruction(_LOAD, _NUMBER_OFFSET),
-    ]
+    program = [_instruction(_LOAD, _ARCH_OFFSET), *_unless(_JUMP_EQUAL, arch, _KILL)]
+    program.append(_instruction(_LOAD, _NUMBER_OFFSET))
     if name == "x86_64":
         program += _when(_JUMP_FROM, _X32_BIT, _KILL)
     program += _when(_JUMP_ABOVE, _NEWEST, _ABSENT)
-    for *numbers, rule in _CALLS.values():
+    calls = _CALLS | (_SHARED if shares_ipc else {}) | ({} if has_sockets else _NO_NETWORK)
+    for *numbers, rule in calls.values():
         number = numbers[column]
         if number is not None:
             body = _body(rule)

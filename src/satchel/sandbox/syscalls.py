@@ -11,10 +11,16 @@ import os
 import resource
 import struct
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
+CHANGED_BY_PYTHON = (2, 13, 25)  # SIGINT, SIGPIPE, SIGXFSZ
+
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
@@ -197,3 +203,18 @@ def landlock_restrict(ruleset: int) -> None:
     """Confines this process and all that it starts."""
     _call("landlock_restrict_self", _LANDLOCK_RESTRICT, ruleset, 0)
     os.close(ruleset)
+
+
+def become_program(argv: list[str], env: dict[bytes, bytes]) -> NoReturn:
+    """What ``os.execvpe`` does, which would load a module that may be out of sight by now."""
+    if "/" in argv[0]:
+        os.execve(argv[0], argv, env)  # noqa: S606 - no shell reads it
+    denied: OSError | None = None
+    for directory in env.get(b"PATH", b"/usr/bin:/bin").split(b":"):
+        try:
+            os.execve(directory + b"/" + os.fsencode(argv[0]), argv, env)  # noqa: S606
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:
+            denied = error
+    raise denied or FileNotFoundError(2, os.strerror(2), argv[0])

@@ -1,0 +1,112 @@
+"""Confinement by Landlock and the system call filter alone: for hosts without user namespaces, and only a part.
+
+Files, sockets and signals are held back. A program shares the host's process table and may outlive its request, and the
+mode and times of files outside can be changed, so a host that requires confinement does not run with it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from satchel.errors import SandboxError
+from satchel.ports.execution import GAP_PROCESSES, Confinement, Launch
+from satchel.sandbox import syscalls
+from satchel.sandbox.layout import DEVICES, checked_paths, system_paths
+from satchel.sandbox.limits import shared_limits
+from satchel.sandbox.seccomp import filter_program
+
+if TYPE_CHECKING:
+    from satchel.sandbox.llinit import Plan
+
+MODULES = ("satchel.sandbox.syscalls", "satchel.sandbox.llinit")
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_MAKE_DEVICES = 1 << 6 | 1 << 11
+_BASIC = (1 << 13) - 1
+_REFER, _TRUNCATE, _IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
+_READING = _EXECUTE | _READ_FILE | _READ_DIR
+_TCP = 3
+_SCOPES = 3  # abstract sockets, signals
+_REFER_ABI, _TRUNCATE_ABI, _TCP_ABI, _IOCTL_ABI, _SCOPE_ABI = 2, 3, 4, 5, 6
+# Of the process table: what programs ask about the machine, nothing of other processes.
+_OF_PROC = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys/kernel/osrelease", "uptime", "version")
+
+
+def confinement(abi: int) -> Confinement:
+    """What is held back by a kernel whose Landlock is that old."""
+    gaps = [
+        GAP_PROCESSES,
+        "the script may change the mode and the times of files outside, and see that they exist",
+        "the script sees which other processes run",
+        "the number of processes is not bounded",
+    ]
+    if abi < _TRUNCATE_ABI:
+        gaps.append("the script may empty files outside")
+    if abi < _SCOPE_ABI:
+        gaps.append("the script may send signals to other processes of the same user")
+    return Confinement(
+        backend="landlock", version=str(abi), writes=abi >= _TRUNCATE_ABI, network=True, home=True, gaps=tuple(gaps)
+    )
+
+
+def plan_of(launch: Launch, abi: int) -> Plan:
+    """What the child is told. Looks at the host's directories, so it is called off the event loop.
+
+    Raises:
+        SandboxError: launch-failed, sandbox-unavailable.
+    """
+    if isinstance(launch.command, str) or not launch.command:
+        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    if launch.network.mode == "hosts":
+        raise SandboxError(
+            "sandbox-unavailable",
+            "The network cannot be narrowed to hosts here.",
+            hint="Use bubblewrap or the namespace backend, see satchel doctor.",
+        )
+    is_open = launch.network.mode == "open"
+    files = _files(abi)
+    wanted = [(path, _READING) for path in system_paths()[1]]
+    wanted += [(path, _READ_FILE) for path in (f"/proc/{name}" for name in _OF_PROC)]
+    wanted += [(path, _READ_FILE) for path in _names(is_open=is_open)]
+    wanted += [(f"/dev/{name}", _READ_FILE | _WRITE_FILE | _IOCTL_DEVICE) for name in DEVICES]
+    wanted += [(bind.path, ~_MAKE_DEVICES if bind.is_writable else _READING) for bind in checked_paths(launch)]
+    return {
+        "argv": list(launch.command),
+        "env": {os.fsencode(name): os.fsencode(value) for name, value in launch.env.items()},
+        "cwd": launch.cwd,
+        "parent": os.getpid(),
+        "files": files,
+        "network": _TCP if abi >= _TCP_ABI and not is_open else 0,
+        "scopes": _SCOPES if abi >= _SCOPE_ABI else 0,
+        "rules": [(path, rights & files & kind) for path, rights in wanted if (kind := _kind(path))],
+        "limits": shared_limits(launch.limits),
+        "filter": filter_program(shares_ipc=True, has_sockets=is_open),
+    }
+
+
+def abi() -> int:
+    """The kernel's version of Landlock, 0 without it."""
+    return syscalls.landlock_abi()
+
+
+def _files(abi: int) -> int:
+    newer = ((_REFER_ABI, _REFER), (_TRUNCATE_ABI, _TRUNCATE), (_IOCTL_ABI, _IOCTL_DEVICE))
+    return _BASIC | sum(right for since, right in newer if abi >= since)
+
+
+def _names(*, is_open: bool) -> tuple[str, ...]:
+    names = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
+    return (*names, "/etc/resolv.conf") if is_open else names
+
+
+def _kind(path: str) -> int:
+    """The rights that can be given on a path: all for a directory, none for what is not there."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return 0
+    return -1 if stat.S_ISDIR(mode) else _OF_FILES
