@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib.util
 import marshal
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.abc import InspectLoader
 from types import CodeType
+
+from satchel.errors import SandboxError
+from satchel.ports.execution import Launch, Outcome, Stopped
+from satchel.sandbox.process import ProcessJob, start_process
+
+_EMPTYING_S = 5.0  # for the kernel to end what is inside
+_STATUS_BYTES = 64 * 1024
 
 # The modules are put where their imports of each other look first, so that their packages need not be there.
 _START = """
@@ -53,3 +64,119 @@ def _code(name: str) -> CodeType:
     if code is None:
         raise ModuleNotFoundError(name=name)
     return code
+
+
+class BareJob:
+    """A ``Job`` whose program runs below a child of ours that confined itself first.
+
+    It has ended when process 1 of the program's own process table has: only then is nothing left inside.
+    """
+
+    def __init__(self, job: ProcessJob, first: int | None) -> None:
+        self._job = job
+        self._first = first
+
+    @property
+    def pid(self) -> int:
+        return self._job.pid
+
+    def stop(self, reason: Stopped) -> None:
+        """Kills it for this reason; the first reason counts. Does not wait."""
+        self._job.stop(reason)
+
+    async def wait(self) -> Outcome:
+        try:
+            return await self._job.wait()
+        finally:
+            await self._emptied()
+
+    async def kill(self) -> None:
+        try:
+            await self._job.kill()
+        finally:
+            await self._emptied()
+
+    async def _emptied(self) -> None:
+        """The kernel ends everything inside before process 1 counts as ended."""
+        if self._first is None:
+            return
+        first, self._first = self._first, None
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(first, ended.set)
+        try:
+            async with asyncio.timeout(_EMPTYING_S):
+                await ended.wait()
+        except TimeoutError:
+            signal.pidfd_send_signal(first, signal.SIGKILL)
+        finally:
+            loop.remove_reader(first)
+            os.close(first)
+
+
+async def start_bare(modules: tuple[str, ...], plan: Callable[[], Mapping[str, object]], launch: Launch) -> BareJob:
+    """Starts the program of a launch below a child that runs ``modules``; ``plan`` is made off the event loop.
+
+    Returns when the program has taken the child's place.
+
+    Raises:
+        SandboxError: sandbox-unavailable, when the child could not confine itself; launch-failed.
+    """
+    plan_fd = await asyncio.to_thread(lambda: handed(modules, plan()))
+    reading, writing = os.pipe()
+    try:
+        # What the program is to find in its environment has no say in how the child outside of it starts.
+        child = replace(launch, env={}, cwd="/")
+        job = await start_process(command(plan_fd, writing), child, pass_fds=(plan_fd, writing))
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(plan_fd)
+        os.close(writing)
+    try:
+        first, failure = _read_status(await _everything(reading))
+    except BaseException:
+        await job.kill()
+        raise
+    started = BareJob(job, first)
+    if failure:
+        await started.kill()
+        kind, _, reason = failure.partition(": ")
+        if kind == "program":
+            raise SandboxError(
+                "launch-failed",
+                f"{launch.command[0]!r} could not be started: {reason}.",
+                hint="Is the program installed where the sandbox shows it?",
+            )
+        raise SandboxError(
+            "sandbox-unavailable",
+            f"The sandbox could not be set up: {reason}.",
+            hint="satchel doctor says what this host offers.",
+        )
+    return started
+
+
+async def _everything(descriptor: int) -> bytes:
+    """What is written to a pipe until nobody can any more."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    try:
+        return await reader.read(_STATUS_BYTES)
+    finally:
+        transport.close()
+
+
+def _read_status(status: bytes) -> tuple[int | None, str]:
+    """A handle on process 1, and what failed."""
+    first: int | None = None
+    failure = ""
+    for line in status.decode("utf-8", "replace").splitlines():
+        if line.isdigit():
+            with contextlib.suppress(ProcessLookupError):  # ended and reaped by now
+                first = os.pidfd_open(int(line))
+        else:
+            failure = failure or line
+    return first, failure

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import GAP_PROCESSES, Confinement, Launch
+from satchel.ports.execution import GAP_PROCESSES, Confinement, Launch, Outcome, Shell
 from satchel.sandbox import syscalls
+from satchel.sandbox.bare import BareJob, start_bare
 from satchel.sandbox.layout import DEVICES, checked_paths, system_paths
 from satchel.sandbox.limits import shared_limits
 from satchel.sandbox.seccomp import filter_program
@@ -34,6 +35,39 @@ _SCOPES = 3  # abstract sockets, signals
 _REFER_ABI, _TRUNCATE_ABI, _TCP_ABI, _IOCTL_ABI, _SCOPE_ABI = 2, 3, 4, 5, 6
 # Of the process table: what programs ask about the machine, nothing of other processes.
 _OF_PROC = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys/kernel/osrelease", "uptime", "version")
+
+
+class LandlockExecutor:
+    """An ``Executor`` that holds back a part, see its ``confinement``."""
+
+    def __init__(self) -> None:
+        self._abi = syscalls.landlock_abi()
+
+    @property
+    def confinement(self) -> Confinement:
+        return confinement(self._abi)
+
+    @property
+    def shell(self) -> Shell | None:
+        return Shell() if os.access(Shell().program, os.X_OK) else None
+
+    @property
+    def unavailable_reason(self) -> str:
+        if not self._abi:
+            return "This kernel has no Landlock, or it is not turned on."
+        try:
+            filter_program()
+        except SandboxError as error:
+            return error.message
+        return ""
+
+    async def start(self, launch: Launch) -> BareJob:
+        if self.unavailable_reason:
+            raise SandboxError("sandbox-unavailable", self.unavailable_reason)
+        return await start_bare(MODULES, lambda: plan_of(launch, self._abi), launch)
+
+    async def run(self, launch: Launch) -> Outcome:
+        return await (await self.start(launch)).wait()
 
 
 def confinement(abi: int) -> Confinement:
@@ -86,11 +120,6 @@ def plan_of(launch: Launch, abi: int) -> Plan:
         "limits": shared_limits(launch.limits),
         "filter": filter_program(shares_ipc=True, has_sockets=is_open),
     }
-
-
-def abi() -> int:
-    """The kernel's version of Landlock, 0 without it."""
-    return syscalls.landlock_abi()
 
 
 def _files(abi: int) -> int:

@@ -8,8 +8,9 @@ import re
 from typing import TYPE_CHECKING
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import Launch, Limits
+from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox import syscalls
+from satchel.sandbox.bare import BareJob, start_bare
 from satchel.sandbox.layout import DEVICE_LINKS, DEVICES, HIDDEN_OF_PROC, HOSTNAME, INODES_PER_MIB, root_layout
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.seccomp import filter_program
@@ -28,6 +29,43 @@ _NAMESPACES = (
 )
 _PID_MAX_PER_NAMESPACE = (6, 14)  # before, a write would reach the host's own setting
 _LEAST_PID_MAX = 301
+
+
+class NamespaceExecutor:
+    """An ``Executor`` with user, mount, process, network, IPC, host name and cgroup namespaces of its own."""
+
+    @property
+    def confinement(self) -> Confinement:
+        gaps = () if os.geteuid() or _pid_max(Limits()) else ("the number of processes is not bounded",)
+        return Confinement(
+            backend="namespaces",
+            version=platform.release(),
+            writes=True,
+            network=True,
+            home=True,
+            process_tree=True,
+            hosts=True,
+            gaps=gaps,
+        )
+
+    @property
+    def shell(self) -> Shell | None:
+        return Shell() if os.access(Shell().program, os.X_OK) else None
+
+    @property
+    def unavailable_reason(self) -> str:
+        """What can be told without trying; a host may forbid user namespaces all the same."""
+        try:
+            filter_program()
+        except SandboxError as error:
+            return error.message
+        return ""
+
+    async def start(self, launch: Launch) -> BareJob:
+        return await start_bare(MODULES, lambda: plan_of(launch), launch)
+
+    async def run(self, launch: Launch) -> Outcome:
+        return await (await self.start(launch)).wait()
 
 
 def plan_of(launch: Launch) -> Plan:
