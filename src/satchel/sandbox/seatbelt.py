@@ -7,11 +7,17 @@ stopped: the last two are told as gaps.
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import Confinement, Launch, Limits, Network
+from satchel.ports.execution import Confinement, Launch, Limits, Network, Outcome, Shell
+from satchel.sandbox.process import ProcessJob, start_process
 
 PROGRAM = "/usr/bin/sandbox-exec"
 CONFINEMENT = Confinement(
@@ -26,6 +32,10 @@ CONFINEMENT = Confinement(
     ),
 )
 
+HOMES = ("/Users", "/var/root")
+
+_DARWIN_USER_TEMP_DIR = 65537  # of confstr
+_LOOPBACK_PROXY = re.compile(r"http://(?:127\.0\.0\.1|localhost):(\d{1,5})/?")
 _SHARED_TEMPORARY = "/private/tmp"
 _LINKED = ("/tmp", "/var", "/etc")  # noqa: S108 - links to the same names below /private
 _SYSTEM_READS = (
@@ -66,10 +76,77 @@ class Policy:
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    homes: tuple[str, ...] = ("/Users", "/var/root")
+    homes: tuple[str, ...] = HOMES
     user_temporary: str = ""
     network: Network = field(default_factory=Network)
     proxy_port: int = 0
+
+
+class SeatbeltExecutor:
+    """An ``Executor`` under the profile of each launch."""
+
+    @property
+    def confinement(self) -> Confinement:
+        return CONFINEMENT
+
+    @property
+    def shell(self) -> Shell | None:
+        return Shell() if os.access(Shell().program, os.X_OK) else None
+
+    @property
+    def unavailable_reason(self) -> str:
+        if sys.platform != "darwin":
+            return "Seatbelt is a part of macOS."
+        return "" if os.access(PROGRAM, os.X_OK) else f"{PROGRAM} is missing."
+
+    async def start(self, launch: Launch) -> ProcessJob:
+        if self.unavailable_reason:
+            raise SandboxError("sandbox-unavailable", self.unavailable_reason)
+        text = await asyncio.to_thread(lambda: profile(policy_of(launch)))
+        return await start_process(command(launch, text), launch)
+
+    async def run(self, launch: Launch) -> Outcome:
+        return await (await self.start(launch)).wait()
+
+
+def policy_of(launch: Launch) -> Policy:
+    """What a launch may do on this host; paths are resolved, so this is called off the event loop.
+
+    Raises:
+        SandboxError: launch-failed, for a path that is to be read-only in a writable directory.
+    """
+    readable, writable = (
+        tuple(dict.fromkeys(name for path in paths for name in (path, os.path.realpath(path))))
+        for paths in (launch.readable, launch.writable)
+    )
+    for path in readable:
+        if any(path == root or path.startswith(f"{root}/") for root in writable):
+            raise SandboxError(
+                "launch-failed",
+                f"{path} should be read-only and lies in a writable directory.",
+                hint="Name other paths for this program.",
+            )
+    home = os.path.realpath(Path.home())
+    return Policy(
+        readable=readable,
+        writable=writable,
+        homes=tuple(dict.fromkeys((*HOMES, home))),
+        user_temporary=_user_temporary(),
+        network=launch.network,
+        proxy_port=_proxy_port(launch),
+    )
+
+
+def _user_temporary() -> str:
+    """The directory that the system itself reports for this user, nothing that the environment says."""
+    reported = os.confstr(_DARWIN_USER_TEMP_DIR) if sys.platform == "darwin" else None
+    return os.path.realpath(reported) if reported else ""
+
+
+def _proxy_port(launch: Launch) -> int:
+    """The port on this machine that the program is told to send its requests to, 0 for none."""
+    found = _LOOPBACK_PROXY.fullmatch(launch.env.get("HTTPS_PROXY", ""))
+    return int(found[1]) if found and launch.network.mode == "hosts" else 0
 
 
 def profile(policy: Policy) -> str:
