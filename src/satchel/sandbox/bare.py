@@ -7,7 +7,6 @@ import contextlib
 import importlib.util
 import marshal
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,40 +18,39 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Outcome, Stopped
 from satchel.sandbox.process import ProcessJob, start_process
 
-_EMPTYING_S = 5.0  # for the kernel to end what is inside
-_STATUS_BYTES = 64 * 1024
+_ENDING_S = 5.0  # for the kernel to end what is inside
 
 # The modules are put where their imports of each other look first, so that their packages need not be there.
 _START = """
-import marshal, sys
+import marshal, os, sys
 with open(int(sys.argv[1]), "rb") as handed:
     modules, plan = marshal.load(handed)
+status = int(sys.argv[2])
+os.set_inheritable(status, False)
 for name, code in modules:
     parent, _, last = name.rpartition(".")
     package = sys.modules.setdefault(parent, type(sys)(parent))
     module = sys.modules[name] = type(sys)(name)
     setattr(package, last, module)
     exec(code, module.__dict__)
-module.main(plan, int(sys.argv[2]))
+module.main(plan, status)
 """
 
 
 def command(plan: int, status: int) -> tuple[str, ...]:
-    """Runs ``main(plan, status)`` of the last module that ``handed`` put into the descriptor ``plan``."""
+    """Runs ``main`` of the last module of what the descriptor ``plan`` holds; ``status`` is where it tells its fate."""
     return (sys.executable, "-I", "-S", "-c", _START, str(plan), str(status))
 
 
-def handed(modules: tuple[str, ...], plan: Mapping[str, object]) -> int:
-    """A descriptor, at its beginning, with the code of ``modules`` in order and a plan of plain values. Linux only."""
-    content = marshal.dumps(([(name, _code(name)) for name in modules], dict(plan)))
+def handed(modules: tuple[str, ...], plan: Mapping[str, object]) -> bytes:
+    """What the descriptor ``plan`` has to hold: the code of ``modules`` in order, and a plan of plain values."""
+    return marshal.dumps(([(name, _code(name)) for name in modules], dict(plan)))
+
+
+def _in_memory(content: bytes) -> int:
     handle = os.memfd_create("plan", os.MFD_CLOEXEC)
-    try:
-        with os.fdopen(os.dup(handle), "wb") as file:
-            file.write(content)
-        os.lseek(handle, 0, os.SEEK_SET)
-    except OSError:
-        os.close(handle)
-        raise
+    os.write(handle, content)
+    os.lseek(handle, 0, os.SEEK_SET)
     return handle
 
 
@@ -74,7 +72,7 @@ class BareJob:
 
     def __init__(self, job: ProcessJob, first: int | None) -> None:
         self._job = job
-        self._first = first
+        self._ending = asyncio.ensure_future(self._end(first))
 
     @property
     def pid(self) -> int:
@@ -86,31 +84,34 @@ class BareJob:
 
     async def wait(self) -> Outcome:
         try:
-            return await self._job.wait()
-        finally:
-            await self._emptied()
+            return await asyncio.shield(self._ending)
+        except asyncio.CancelledError:
+            await self.kill()
+            raise
 
     async def kill(self) -> None:
-        try:
-            await self._job.kill()
-        finally:
-            await self._emptied()
+        await self._job.kill()
+        await asyncio.shield(self._ending)
 
-    async def _emptied(self) -> None:
-        """The kernel ends everything inside before process 1 counts as ended."""
-        if self._first is None:
-            return
-        first, self._first = self._first, None
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(first, ended.set)
+    async def _end(self, first: int | None) -> Outcome:
         try:
-            async with asyncio.timeout(_EMPTYING_S):
-                await ended.wait()
-        except TimeoutError:
-            signal.pidfd_send_signal(first, signal.SIGKILL)
+            return await self._job.wait()
         finally:
-            loop.remove_reader(first)
-            os.close(first)
+            if first is not None:
+                await _ended(first)
+
+
+async def _ended(first: int) -> None:
+    """Waits for process 1, whose number the kernel keeps until everything inside has ended, and lets go of it."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(first, ended.set)
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_S):
+                await ended.wait()
+    finally:
+        loop.remove_reader(first)
+        os.close(first)
 
 
 async def start_bare(modules: tuple[str, ...], plan: Callable[[], Mapping[str, object]], launch: Launch) -> BareJob:
@@ -121,7 +122,8 @@ async def start_bare(modules: tuple[str, ...], plan: Callable[[], Mapping[str, o
     Raises:
         SandboxError: sandbox-unavailable, when the child could not confine itself; launch-failed.
     """
-    plan_fd = await asyncio.to_thread(lambda: handed(modules, plan()))
+    content = await asyncio.to_thread(lambda: handed(modules, plan()))
+    plan_fd = _in_memory(content)
     reading, writing = os.pipe()
     try:
         # What the program is to find in its environment has no say in how the child outside of it starts.
@@ -164,7 +166,7 @@ async def _everything(descriptor: int) -> bytes:
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
     )
     try:
-        return await reader.read(_STATUS_BYTES)
+        return await reader.read()
     finally:
         transport.close()
 

@@ -128,7 +128,8 @@ def _files(abi: int) -> int:
 
 
 def _names(*, is_open: bool) -> tuple[str, ...]:
-    names = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
+    # git does not run where it finds a configuration of the system that it may not read.
+    names = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/gitconfig")
     return (*names, "/etc/resolv.conf") if is_open else names
 
 

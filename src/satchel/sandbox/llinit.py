@@ -30,7 +30,6 @@ _SETUP_FAILED, _NOT_STARTED = 125, 127
 
 def main(plan: Plan, status: int) -> NoReturn:
     """Never returns. ``status`` gets a line with what failed, if anything."""
-    os.set_inheritable(status, False)  # noqa: FBT003 - as the library has it
     try:
         sys_.drop_capabilities()
         sys_.die_with_parent()

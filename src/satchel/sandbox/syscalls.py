@@ -153,7 +153,8 @@ def drop_capabilities() -> None:
     with open("/proc/sys/kernel/cap_last_cap", "rb") as file:  # noqa: PTH123 - a module less to load
         last = int(file.read())
     for capability in range(last + 1):
-        _control("prctl(PR_CAPBSET_DROP)", _PR_CAPBSET_DROP, capability)
+        # Refused to who has none; without new privileges there is no way from this set to another either.
+        _libc.prctl(ctypes.c_int(_PR_CAPBSET_DROP), ctypes.c_ulong(capability), 0, 0, 0)
     _control("prctl(PR_CAP_AMBIENT)", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     _done("capset", _libc.capset(struct.pack("=II", _CAPABILITY_VERSION, 0), bytes(24)))
     no_new_privileges()

@@ -1,0 +1,226 @@
+"""The namespace backend and Landlock on this very kernel, as this user and as an ordinary one."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sandbox.confined import USERS, Host, host, interpreter, interpreter_paths, processes_with, reachable
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="both are parts of Linux")
+
+# Told as gaps of Landlock; everything else in the probe has to fail.
+OPEN_UNDER_LANDLOCK = {"stat outside", "chmod outside", "utime outside", "chmod a device"}
+ROOT_ONLY = {"capabilities", "writable setting", "chmod a device", "read shadow"}
+
+
+@pytest.fixture(params=USERS)
+def there(request: pytest.FixtureRequest) -> Iterator[Host]:
+    user = request.param
+    if user == USERS[1] and os.geteuid() != 0:
+        pytest.skip("only root may become another user")
+    if not interpreter(user):
+        pytest.skip("there is no Python that everybody may run")
+    with host(user) as made:
+        yield made
+
+
+@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+def test_what_a_hostile_program_tries(there: Host, backend: str) -> None:
+    with reachable(there) as told:
+
+        def probe(name: str) -> dict:
+            told_more = told | {"confined": name != "none", "sockets": name != "landlock"}
+            ran = there.run(name, "python3", str(there.root / "readonly" / "probe.py"), json.dumps(told_more))
+            assert ran.get("code") == 0, ran
+            return json.loads(ran["out"])
+
+        free, bound = probe("none"), None
+        for name in ("victim", "moved"):
+            (there.outside / name).write_text("secret")
+            os.chown(there.outside / name, there.uid, there.uid)
+        for name in ("through", "new"):
+            (there.outside / name).unlink()
+        for leftover in there.work.iterdir():
+            if not leftover.is_dir():
+                leftover.unlink()
+        bound = probe(backend)
+
+    failed_unconfined = {name for name, succeeded in free["attacks"].items() if not succeeded}
+    assert failed_unconfined <= (set() if there.uid == 0 else ROOT_ONLY)
+    assert all(free["needs"].values()), free["needs"]
+    succeeded = {name for name, worked in bound["attacks"].items() if worked}
+    assert succeeded == (OPEN_UNDER_LANDLOCK - failed_unconfined if backend == "landlock" else set())
+    assert all(bound["needs"].values()), bound["needs"]
+    assert (there.outside / "victim").read_text() == "secret"
+    assert len(bound["attacks"]) == 34
+
+
+@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+def test_a_program_has_its_environment_and_nothing_more(there: Host, backend: str) -> None:
+    ran = there.run(backend, "/usr/bin/env", env={"ONLY": "this", "ODD": "a b\nc"})
+    expected = {"PATH=/usr/bin:/bin", f"HOME={there.work}", f"TMPDIR={there.work}", "ONLY=this", "ODD=a b", "c"}
+    assert set(ran["out"].splitlines()) == expected
+
+
+@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)])
+def test_it_ends_as_its_program_ends(there: Host, backend: str, script: str, code: int) -> None:
+    assert there.run(backend, "/bin/sh", "-c", f"echo out; echo err >&2; {script}") == {
+        "code": code,
+        "stopped": "",
+        "out": "out\n",
+        "err": "err\n",
+    }
+
+
+@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+def test_a_program_that_is_not_there_is_told(there: Host, backend: str) -> None:
+    ran = there.run(backend, "no-such-program")
+    assert (ran["error"], "No such file" in ran["message"]) == ("launch-failed", True)
+    (there.work / "plain").write_text("text")
+    assert there.run(backend, str(there.work / "plain"))["error"] == "launch-failed"
+
+
+def test_what_a_program_needs_for_its_ending_signals(there: Host) -> None:
+    # An interpreter ignores some signals, and its children would inherit that.
+    ran = there.run("namespaces", "/bin/sh", "-c", "grep SigIgn /proc/self/status")
+    assert ran["out"].split()[1].strip("0") == ""
+
+
+def test_a_daemon_ends_with_the_program(there: Host) -> None:
+    marker = f"marker-{secrets.token_hex(8)}"
+    script = f"setsid sh -c 'sleep 300; : {marker}' </dev/null >/dev/null 2>&1 & sleep 0.2; echo started"
+    assert there.run("namespaces", "/bin/sh", "-c", script)["out"] == "started\n"
+    assert not processes_with(marker)
+
+
+def test_the_deadline_ends_everything_and_keeps_what_was_printed(there: Host) -> None:
+    marker = f"marker-{secrets.token_hex(8)}"
+    script = f"trap '' TERM; echo first; (setsid sh -c 'sleep 300; : {marker}' &) ; while :; do sleep 1; done"
+    ran = there.run("namespaces", "/bin/sh", "-c", script, deadline_s=1.0)
+    assert (ran["code"], ran["stopped"], ran["out"]) == (None, "deadline", "first\n")
+    assert not processes_with(marker)
+
+
+def test_everything_ends_with_the_host_process(there: Host) -> None:
+    marker = f"marker-{secrets.token_hex(8)}"
+    script = f"setsid sh -c 'sleep 300; : {marker}' & touch ready; wait"
+    driver = there.driver("namespaces", there.launch("/bin/sh", "-c", script))
+    until = time.monotonic() + 30
+    while not (there.work / "ready").exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert processes_with(marker)
+    driver.kill()
+    driver.communicate()
+    while processes_with(marker):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+FORKS = """
+import os, time
+made = 0
+try:
+    while made < 700:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        made += 1
+except OSError:
+    pass
+print(made)
+"""
+THREADS = """
+import threading, time
+made = 0
+try:
+    while made < 700:
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        made += 1
+except RuntimeError:
+    pass
+print(made, flush=True)
+import os; os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("script", [FORKS, THREADS])
+def test_processes_are_bounded(there: Host, script: str) -> None:
+    ran = there.run("namespaces", "python3", "-c", script)
+    # Root is bounded by numbers of processes, of which a kernel leaves at least some three hundred.
+    assert 50 < int(ran["out"]) < (301 if there.uid == 0 else 128)
+
+
+@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+def test_memory_and_files_are_bounded(there: Host, backend: str) -> None:
+    mebibyte = 1024**2
+    limits = {"memory_bytes": 256 * mebibyte, "file_bytes": 2 * mebibyte, "tmp_bytes": mebibyte, "open_files": 64}
+    script = "import os\nprint('begun', flush=True)\n" + "x = bytearray(512 * 1024**2)\n"
+    ran = there.run(backend, "python3", "-c", script, limits=limits)
+    assert (ran["code"], "MemoryError" in ran["err"]) == (1, True)
+    ran = there.run(
+        backend, "head", "-c", str(4 * mebibyte), "/dev/zero", limits=limits, log_path=str(there.root / "log")
+    )
+    assert ran["code"] == 153
+    ran = there.run(backend, "python3", "-c", "import os\nwhile True: os.open('.', 0)", limits=limits)
+    assert "Too many open files" in ran["err"]
+
+
+def test_the_directories_in_memory_are_bounded(there: Host) -> None:
+    limits = {"tmp_bytes": 1024**2}
+    script = "for at in /tmp /dev/shm; do head -c 3000000 /dev/zero > $at/big; done"
+    assert there.run("namespaces", "/bin/sh", "-c", script, limits=limits)["err"].count("No space left") == 2
+    many = "import os\nfor n in range(100000): open(f'/tmp/{n}', 'w').close()"
+    assert "No space left" in there.run("namespaces", "python3", "-c", many, limits=limits)["err"]
+
+
+def test_the_root_is_read_only_and_bare(there: Host) -> None:
+    script = "touch /x /etc/x /dev/x /usr/x; ls /home /run /root /sys /mnt; ls /; cat /etc/passwd"
+    ran = there.run("namespaces", "/bin/sh", "-c", script)
+    assert ran["err"].count("Read-only file system") == 4
+    assert ran["err"].count("No such file") == 3
+    name = "root" if there.uid == 0 else "user"
+    assert f"{name}:x:{there.uid}:" in ran["out"]
+    assert len([line for line in ran["out"].splitlines() if ":" in line and "/" in line]) == 2 + 2  # and two of ls
+
+
+def test_a_writable_directory_may_lie_in_a_readable_one(there: Host) -> None:
+    inner = there.root / "readonly" / "inner"
+    inner.mkdir()
+    os.chown(inner, there.uid, there.uid)
+    launch = there.launch("/bin/sh", "-c", f"echo yes > {inner}/out; echo no > {inner}/../out")
+    launch["writable"].append(str(inner))
+    process = there.driver("namespaces", launch)
+    ran = json.loads(process.communicate()[0])
+    assert (ran["code"], (inner / "out").read_text(), inner.parent.joinpath("out").exists()) == (2, "yes\n", False)
+
+
+def test_inside_a_sandbox_there_is_no_other_one(there: Host) -> None:
+    source = str(there.root / "source")
+    asked = json.dumps({"backend": "namespaces", "launch": there.launch("/bin/true", readable=[])})
+    (there.work / "asked").write_text(asked)
+    ran = there.run(
+        "namespaces",
+        "/bin/sh",
+        "-c",
+        f"exec {interpreter(there.user)} {source}/driver.py < asked",
+        env={"PYTHONPATH": source},
+        readable=[source, *interpreter_paths(there.user)],
+    )
+    assert json.loads(ran["out"])["error"] == "sandbox-unavailable", ran
+
+
+def test_with_the_network_open_the_host_is_reached(there: Host) -> None:
+    with reachable(there) as told:
+        script = f"import socket; socket.create_connection(('127.0.0.1', {told['port']}), 2); print('reached')"
+        for backend in ("namespaces", "landlock"):
+            assert there.run(backend, "python3", "-c", script, network="open")["out"] == "reached\n"
+            assert there.run(backend, "python3", "-c", script)["code"] == 1
