@@ -11,10 +11,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import satchel
 
@@ -53,7 +54,7 @@ class Host:
     def outside(self) -> Path:
         return self.root / "outside"
 
-    def launch(self, *command: str, **fields) -> dict:
+    def launch(self, *command: str, **fields) -> dict[str, Any]:
         env = {"PATH": "/usr/bin:/bin", "HOME": str(self.work), "TMPDIR": str(self.work)} | fields.pop("env", {})
         return {
             "command": command,
@@ -64,9 +65,9 @@ class Host:
             **fields,
         }
 
-    def driver(self, backend: str, launch: dict, **options) -> subprocess.Popen[bytes]:
+    def driver(self, backend: str, launch: dict[str, Any]) -> subprocess.Popen[bytes]:
         """The driver, started; it has a secret in its environment."""
-        identity = {} if self.uid == os.geteuid() else {"user": self.uid, "group": self.uid, "extra_groups": []}
+        other = self.uid != os.geteuid()
         process = subprocess.Popen(
             [interpreter(self.user), str(self.root / "source" / "driver.py")],
             stdin=subprocess.PIPE,
@@ -74,8 +75,9 @@ class Host:
             stderr=subprocess.PIPE,
             cwd="/",
             env={"PYTHONPATH": str(self.root / "source"), "HOSTSECRET": "HOSTSECRET", "PATH": "/usr/bin:/bin"},
-            **identity,
-            **options,
+            user=self.uid if other else None,
+            group=self.uid if other else None,
+            extra_groups=[] if other else None,
         )
         assert process.stdin is not None
         process.stdin.write(json.dumps({"backend": backend, "launch": launch}).encode())
@@ -83,7 +85,7 @@ class Host:
         process.stdin = None
         return process
 
-    def run(self, backend: str, *command: str, **fields) -> dict:
+    def run(self, backend: str, *command: str, **fields) -> dict[str, Any]:
         process = self.driver(backend, self.launch(*command, **fields))
         out, err = process.communicate(timeout=90)
         assert process.returncode == 0, err.decode()
@@ -91,7 +93,7 @@ class Host:
 
 
 @contextmanager
-def host(user: str) -> Iterator[Host]:
+def host(user: str) -> Generator[Host]:
     """Not below pytest's own directory, which nobody else may enter."""
     uid = os.geteuid() if user == USERS[0] else NOBODY
     root = Path(tempfile.mkdtemp(prefix="confined-"))
@@ -119,7 +121,7 @@ def host(user: str) -> Iterator[Host]:
 
 
 @contextmanager
-def reachable(made: Host) -> Iterator[dict]:
+def reachable(made: Host) -> Generator[dict[str, Any]]:
     """What the probe is told of the host: sockets that listen, shared memory, a process."""
     libc = ctypes.CDLL(None, use_errno=True)
     key, name, abstract = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from typing import Any
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Limits, Network
@@ -20,13 +21,13 @@ from satchel.sandbox.unconfined import UnconfinedExecutor
 BACKENDS = {"namespaces": NamespaceExecutor, "landlock": LandlockExecutor, "none": UnconfinedExecutor}
 
 
-def launch_of(fields: dict) -> Launch:
+def launch_of(fields: dict[str, Any]) -> Launch:
     rest = {name: tuple(fields.pop(name)) for name in ("command", "readable", "writable") if name in fields}
     limits, network = Limits(**fields.pop("limits", {})), Network(mode=fields.pop("network", "none"))
     return Launch(purpose="script", limits=limits, network=network, **rest, **fields)
 
 
-async def outcome_of(backend: str, fields: dict) -> dict:
+async def outcome_of(backend: str, fields: dict[str, Any]) -> dict[str, Any]:
     try:
         outcome = await BACKENDS[backend]().run(launch_of(fields))
     except SandboxError as error:

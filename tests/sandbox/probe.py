@@ -156,7 +156,7 @@ def ran(*command):
 
 NEEDS = {
     "write here": lambda: opened("here", os.O_CREAT | os.O_WRONLY),
-    "temporary file": lambda: tempfile.TemporaryFile() is not None,
+    "temporary file": lambda: bool(tempfile.TemporaryFile()),
     "read the read-only": lambda: opened(at["readonly"] + "/file"),
     "devices": lambda: opened("/dev/null", os.O_WRONLY) and opened("/dev/urandom"),
     "shell": lambda: ran("sh", "-c", "echo x > made && test -s made"),

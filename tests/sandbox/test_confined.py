@@ -8,6 +8,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def there(request: pytest.FixtureRequest) -> Iterator[Host]:
 def test_what_a_hostile_program_tries(there: Host, backend: str) -> None:
     with reachable(there) as told:
 
-        def probe(name: str) -> dict:
+        def probe(name: str) -> dict[str, Any]:
             told_more = told | {"confined": name != "none", "sockets": name != "landlock"}
             ran = there.run(name, "python3", str(there.root / "readonly" / "probe.py"), json.dumps(told_more))
             assert ran.get("code") == 0, ran

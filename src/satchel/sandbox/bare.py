@@ -122,8 +122,12 @@ async def start_bare(modules: tuple[str, ...], plan: Callable[[], Mapping[str, o
     Raises:
         SandboxError: sandbox-unavailable, when the child could not confine itself; launch-failed.
     """
-    content = await asyncio.to_thread(lambda: handed(modules, plan()))
-    plan_fd = _in_memory(content)
+    making = asyncio.ensure_future(asyncio.to_thread(lambda: _in_memory(handed(modules, plan()))))
+    try:
+        plan_fd = await asyncio.shield(making)
+    except asyncio.CancelledError:
+        making.add_done_callback(_let_go)
+        raise
     reading, writing = os.pipe()
     try:
         # What the program is to find in its environment has no say in how the child outside of it starts.
@@ -156,6 +160,11 @@ async def start_bare(modules: tuple[str, ...], plan: Callable[[], Mapping[str, o
             hint="satchel doctor says what this host offers.",
         )
     return started
+
+
+def _let_go(making: asyncio.Future[int]) -> None:
+    if not making.cancelled() and making.exception() is None:
+        os.close(making.result())
 
 
 async def _everything(descriptor: int) -> bytes:

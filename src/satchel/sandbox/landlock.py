@@ -18,6 +18,7 @@ from satchel.sandbox.bare import BareJob, start_bare
 from satchel.sandbox.layout import DEVICES, checked_paths, system_paths
 from satchel.sandbox.limits import shared_limits
 from satchel.sandbox.seccomp import filter_program
+from satchel.sandbox.shells import BASH
 
 if TYPE_CHECKING:
     from satchel.sandbox.llinit import Plan
@@ -49,7 +50,7 @@ class LandlockExecutor:
 
     @property
     def shell(self) -> Shell | None:
-        return Shell() if os.access(Shell().program, os.X_OK) else None
+        return BASH
 
     @property
     def unavailable_reason(self) -> str:

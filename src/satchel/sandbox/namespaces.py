@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from satchel.sandbox.bare import BareJob, start_bare
 from satchel.sandbox.layout import DEVICE_LINKS, DEVICES, HIDDEN_OF_PROC, HOSTNAME, INODES_PER_MIB, root_layout
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.seccomp import filter_program
+from satchel.sandbox.shells import BASH
 
 if TYPE_CHECKING:
     from satchel.sandbox.nsinit import Plan
@@ -39,7 +39,7 @@ class NamespaceExecutor:
         gaps = () if os.geteuid() or _pid_max(Limits()) else ("the number of processes is not bounded",)
         return Confinement(
             backend="namespaces",
-            version=platform.release(),
+            version=os.uname().release,
             writes=True,
             network=True,
             home=True,
@@ -50,7 +50,7 @@ class NamespaceExecutor:
 
     @property
     def shell(self) -> Shell | None:
-        return Shell() if os.access(Shell().program, os.X_OK) else None
+        return BASH
 
     @property
     def unavailable_reason(self) -> str:
@@ -104,7 +104,7 @@ def _memory_options(size: int) -> dict[str, str]:
 
 def _pid_max(limits: Limits) -> int:
     """What bounds the processes of the host's root, whom no ``RLIMIT_NPROC`` binds; 0 where there is no such bound."""
-    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
     if version is None or (int(version[1]), int(version[2])) < _PID_MAX_PER_NAMESPACE:
         return 0
     return max(_LEAST_PID_MAX, limits.processes)

@@ -18,6 +18,7 @@ from pathlib import Path
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Network, Outcome, Shell
 from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.shells import BASH
 
 PROGRAM = "/usr/bin/sandbox-exec"
 CONFINEMENT = Confinement(
@@ -91,22 +92,26 @@ class SeatbeltExecutor:
 
     @property
     def shell(self) -> Shell | None:
-        return Shell() if os.access(Shell().program, os.X_OK) else None
+        return BASH
 
     @property
     def unavailable_reason(self) -> str:
-        if sys.platform != "darwin":
-            return "Seatbelt is a part of macOS."
-        return "" if os.access(PROGRAM, os.X_OK) else f"{PROGRAM} is missing."
+        return "" if sys.platform == "darwin" else "Seatbelt is a part of macOS."
 
     async def start(self, launch: Launch) -> ProcessJob:
         if self.unavailable_reason:
             raise SandboxError("sandbox-unavailable", self.unavailable_reason)
-        text = await asyncio.to_thread(lambda: profile(policy_of(launch)))
-        return await start_process(command(launch, text), launch)
+        argv = await asyncio.to_thread(_command, launch)
+        return await start_process(argv, launch)
 
     async def run(self, launch: Launch) -> Outcome:
         return await (await self.start(launch)).wait()
+
+
+def _command(launch: Launch) -> tuple[str, ...]:
+    if not os.access(PROGRAM, os.X_OK):
+        raise SandboxError("sandbox-unavailable", f"{PROGRAM} is missing.", hint="It is a part of every macOS.")
+    return command(launch, profile(policy_of(launch)))
 
 
 def policy_of(launch: Launch) -> Policy:

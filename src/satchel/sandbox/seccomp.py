@@ -7,7 +7,7 @@ be read with the wrong table, kills. Numbers newer than the tables fail as calls
 from __future__ import annotations
 
 import errno
-import platform
+import os
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -205,7 +205,7 @@ def filter_program(machine: str | None = None, *, shares_ipc: bool = False, has_
     Raises:
         SandboxError: sandbox-unavailable, for a machine without a table.
     """
-    name = platform.machine() if machine is None else machine
+    name = os.uname().machine if machine is None else machine
     if name not in _MACHINES:
         raise SandboxError(
             "sandbox-unavailable",

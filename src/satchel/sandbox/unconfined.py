@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from satchel.errors import SandboxError
 from satchel.ports.execution import (
     GAP_HOME,
@@ -16,8 +14,7 @@ from satchel.ports.execution import (
     Shell,
 )
 from satchel.sandbox.process import ProcessJob, start_process
-
-_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+from satchel.sandbox.shells import BASH
 
 
 class UnconfinedExecutor:
@@ -30,7 +27,7 @@ class UnconfinedExecutor:
 
     @property
     def shell(self) -> Shell | None:
-        return next((Shell(program=path) for path in _BASH if os.path.exists(path)), None)  # noqa: PTH110
+        return BASH
 
     @property
     def unavailable_reason(self) -> str:
