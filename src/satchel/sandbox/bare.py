@@ -9,7 +9,7 @@ import marshal
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.abc import InspectLoader
 from types import CodeType
@@ -35,6 +35,18 @@ for name, code in modules:
     exec(code, module.__dict__)
 module.main(plan, status)
 """
+
+
+def _nothing() -> None:
+    """Nothing is left to be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A launch made ready: the plan for the child, and what is done off the event loop when nothing is left of it."""
+
+    plan: Mapping[str, object]
+    on_end: Callable[[], None] = _nothing
 
 
 def command(plan: int, status: int) -> tuple[str, ...]:
@@ -70,8 +82,9 @@ class BareJob:
     It has ended when process 1 of the program's own process table has: only then is nothing left inside.
     """
 
-    def __init__(self, job: ProcessJob, first: int | None) -> None:
+    def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
         self._job = job
+        self._on_end = on_end
         self._ending = asyncio.ensure_future(self._end(first))
 
     @property
@@ -99,6 +112,7 @@ class BareJob:
         finally:
             if first is not None:
                 await _ended(first)
+            await asyncio.to_thread(self._on_end)
 
 
 async def _ended(first: int) -> None:
@@ -114,57 +128,79 @@ async def _ended(first: int) -> None:
         os.close(first)
 
 
-async def start_bare(modules: tuple[str, ...], plan: Callable[[], Mapping[str, object]], launch: Launch) -> BareJob:
-    """Starts the program of a launch below a child that runs ``modules``; ``plan`` is made off the event loop.
+async def start_bare(modules: tuple[str, ...], prepare: Callable[[], Prepared], launch: Launch) -> BareJob:
+    """Starts the program of a launch below a child that runs ``modules``; ``prepare`` is called off the event loop.
 
     Returns when the program has taken the child's place.
 
     Raises:
         SandboxError: sandbox-unavailable, when the child could not confine itself; launch-failed.
     """
-    making = asyncio.ensure_future(asyncio.to_thread(lambda: _in_memory(handed(modules, plan()))))
+    making = asyncio.ensure_future(asyncio.to_thread(_made, modules, prepare))
     try:
-        plan_fd = await asyncio.shield(making)
+        plan_fd, on_end = await asyncio.shield(making)
     except asyncio.CancelledError:
         making.add_done_callback(_let_go)
         raise
+    async with contextlib.AsyncExitStack() as undo:
+        undo.push_async_callback(asyncio.to_thread, on_end)
+        job, reading = await _spawn(plan_fd, launch)
+        try:
+            first, failure = _read_status(await _everything(reading))
+        except BaseException:
+            await job.kill()
+            raise
+        undo.pop_all()
+    started = BareJob(job, first, on_end)
+    if failure:
+        await started.kill()
+        raise _refusal(failure, launch)
+    return started
+
+
+async def _spawn(plan_fd: int, launch: Launch) -> tuple[ProcessJob, int]:
     reading, writing = os.pipe()
     try:
         # What the program is to find in its environment has no say in how the child outside of it starts.
         child = replace(launch, env={}, cwd="/")
-        job = await start_process(command(plan_fd, writing), child, pass_fds=(plan_fd, writing))
+        return await start_process(command(plan_fd, writing), child, pass_fds=(plan_fd, writing)), reading
     except BaseException:
         os.close(reading)
         raise
     finally:
         os.close(plan_fd)
         os.close(writing)
+
+
+def _made(modules: tuple[str, ...], prepare: Callable[[], Prepared]) -> tuple[int, Callable[[], None]]:
+    prepared = prepare()
     try:
-        first, failure = _read_status(await _everything(reading))
+        return _in_memory(handed(modules, prepared.plan)), prepared.on_end
     except BaseException:
-        await job.kill()
+        prepared.on_end()
         raise
-    started = BareJob(job, first)
-    if failure:
-        await started.kill()
-        kind, _, reason = failure.partition(": ")
-        if kind == "program":
-            raise SandboxError(
-                "launch-failed",
-                f"{launch.command[0]!r} could not be started: {reason}.",
-                hint="Is the program installed where the sandbox shows it?",
-            )
-        raise SandboxError(
-            "sandbox-unavailable",
-            f"The sandbox could not be set up: {reason}.",
-            hint="satchel doctor says what this host offers.",
-        )
-    return started
 
 
-def _let_go(making: asyncio.Future[int]) -> None:
+def _let_go(making: asyncio.Future[tuple[int, Callable[[], None]]]) -> None:
     if not making.cancelled() and making.exception() is None:
-        os.close(making.result())
+        plan_fd, on_end = making.result()
+        os.close(plan_fd)
+        making.get_loop().run_in_executor(None, on_end)
+
+
+def _refusal(failure: str, launch: Launch) -> SandboxError:
+    kind, _, reason = failure.partition(": ")
+    if kind == "program":
+        return SandboxError(
+            "launch-failed",
+            f"{launch.command[0]!r} could not be started: {reason}.",
+            hint="Is the program installed where the sandbox shows it?",
+        )
+    return SandboxError(
+        "sandbox-unavailable",
+        f"The sandbox could not be set up: {reason}.",
+        hint="satchel doctor says what this host offers.",
+    )
 
 
 async def _everything(descriptor: int) -> bytes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from satchel.errors import SandboxError
 from satchel.ports.execution import GAP_PROCESSES, Confinement, Launch, Outcome, Shell
 from satchel.sandbox import syscalls
-from satchel.sandbox.bare import BareJob, start_bare
+from satchel.sandbox.bare import BareJob, Prepared, start_bare
 from satchel.sandbox.layout import DEVICES, checked_paths, system_paths
 from satchel.sandbox.limits import shared_limits
 from satchel.sandbox.seccomp import filter_program
@@ -65,7 +65,7 @@ class LandlockExecutor:
     async def start(self, launch: Launch) -> BareJob:
         if self.unavailable_reason:
             raise SandboxError("sandbox-unavailable", self.unavailable_reason)
-        return await start_bare(MODULES, lambda: plan_of(launch, self._abi), launch)
+        return await start_bare(MODULES, lambda: Prepared(plan=plan_of(launch, self._abi)), launch)
 
     async def run(self, launch: Launch) -> Outcome:
         return await (await self.start(launch)).wait()

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox import syscalls
-from satchel.sandbox.bare import BareJob, start_bare
+from satchel.sandbox.bare import BareJob, Prepared, start_bare
 from satchel.sandbox.layout import DEVICE_LINKS, DEVICES, HIDDEN_OF_PROC, HOSTNAME, INODES_PER_MIB, root_layout
 from satchel.sandbox.limits import own_limits
+from satchel.sandbox.pids import PARENT, make_group
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
 
@@ -28,7 +29,8 @@ _NAMESPACES = (
     | syscalls.CLONE_NEWCGROUP
 )
 _PID_MAX_PER_NAMESPACE = (6, 14)  # before, a write would reach the host's own setting
-_LEAST_PID_MAX = 301
+_RESERVED_PIDS = 300  # numbers below are given out once only
+_OUR_PROCESSES = 2  # the one that waits outside, and process 1
 
 
 class NamespaceExecutor:
@@ -36,7 +38,7 @@ class NamespaceExecutor:
 
     @property
     def confinement(self) -> Confinement:
-        gaps = () if os.geteuid() or _pid_max(Limits()) else ("the number of processes is not bounded",)
+        gaps = () if os.geteuid() or PARENT or _pid_max(Limits()) else ("the number of processes is not bounded",)
         return Confinement(
             backend="namespaces",
             version=os.uname().release,
@@ -62,10 +64,18 @@ class NamespaceExecutor:
         return ""
 
     async def start(self, launch: Launch) -> BareJob:
-        return await start_bare(MODULES, lambda: plan_of(launch), launch)
+        return await start_bare(MODULES, lambda: _prepared(launch), launch)
 
     async def run(self, launch: Launch) -> Outcome:
         return await (await self.start(launch)).wait()
+
+
+def _prepared(launch: Launch) -> Prepared:
+    plan = plan_of(launch)
+    group = make_group(PARENT, launch.limits.processes + _OUR_PROCESSES) if os.geteuid() == 0 else None
+    if group is None:
+        return Prepared(plan=plan)
+    return Prepared(plan=plan | {"entrance": group.entrance, "pid_max": 0}, on_end=group.remove)
 
 
 def plan_of(launch: Launch) -> Plan:
@@ -81,6 +91,7 @@ def plan_of(launch: Launch) -> Plan:
         "argv": list(launch.command),
         "env": {os.fsencode(name): os.fsencode(value) for name, value in launch.env.items()},
         "cwd": launch.cwd,
+        "entrance": "",
         "parent": os.getpid(),
         "namespaces": _NAMESPACES | (0 if launch.network.mode == "open" else syscalls.CLONE_NEWNET),
         "hostname": HOSTNAME,
@@ -92,7 +103,7 @@ def plan_of(launch: Launch) -> Plan:
         "device_links": list(DEVICE_LINKS),
         "hidden": list(HIDDEN_OF_PROC),
         "limits": own_limits(launch.limits),
-        "pid_max": _pid_max(launch.limits),
+        "pid_max": _pid_max(launch.limits) if os.geteuid() == 0 else 0,
         "filter": filter_program(),
     }
 
@@ -107,4 +118,4 @@ def _pid_max(limits: Limits) -> int:
     version = re.match(r"(\d+)\.(\d+)", os.uname().release)
     if version is None or (int(version[1]), int(version[2])) < _PID_MAX_PER_NAMESPACE:
         return 0
-    return max(_LEAST_PID_MAX, limits.processes)
+    return _RESERVED_PIDS + limits.processes

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         argv: list[str]
         env: dict[bytes, bytes]
         cwd: str
+        entrance: str
         parent: int
         namespaces: int
         hostname: str
@@ -56,6 +57,8 @@ def main(plan: Plan, status: int) -> NoReturn:
 
 def _enter(plan: Plan) -> tuple[int, int]:
     uid, gid = os.geteuid(), os.getegid()
+    if plan["entrance"]:
+        _write(plan["entrance"], "0")
     if uid == 0:
         try:  # noqa: SIM105 - a module less to load
             os.setgroups([])
