@@ -20,6 +20,7 @@ from tests.conformance import (
     requirements_files,
     requirements_installs,
     requirements_loop,
+    requirements_sandbox,
     requirements_shell,
     requirements_streaming,
 )
@@ -42,6 +43,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *requirements_files.ROWS,
     *requirements_installs.ROWS,
     *requirements_loop.ROWS,
+    *requirements_sandbox.ROWS,
     *requirements_shell.ROWS,
     *requirements_streaming.ROWS,
 )

@@ -8,6 +8,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,6 +183,13 @@ def test_the_directories_in_memory_are_bounded(there: Host) -> None:
     assert there.run("namespaces", "/bin/sh", "-c", script, limits=limits)["err"].count("No space left") == 2
     many = "import os\nfor n in range(100000): open(f'/tmp/{n}', 'w').close()"
     assert "No space left" in there.run("namespaces", "python3", "-c", many, limits=limits)["err"]
+
+
+def test_what_is_written_to_the_temporary_directory_dies_with_the_program(there: Host) -> None:
+    name = f"/tmp/left-{secrets.token_hex(8)}"
+    ran = there.run("namespaces", "/bin/sh", "-c", f"echo seen > {name}; cat {name}")
+    assert (ran["out"], Path(name).exists()) == ("seen\n", False)
+    assert there.run("namespaces", "/bin/cat", name)["code"] == 1
 
 
 def test_the_root_is_read_only_and_bare(there: Host) -> None:
