@@ -29,7 +29,7 @@ _NAMESPACES = (
     | syscalls.CLONE_NEWCGROUP
 )
 _PID_MAX_PER_NAMESPACE = (6, 14)  # before, a write would reach the host's own setting
-_RESERVED_PIDS = 300  # numbers below are given out once only
+_RESERVED_PIDS = 300  # numbers below are given out once only, so all count as used
 _OUR_PROCESSES = 2  # the one that waits outside, and process 1
 
 
@@ -72,10 +72,12 @@ class NamespaceExecutor:
 
 def _prepared(launch: Launch) -> Prepared:
     plan = plan_of(launch)
-    group = make_group(PARENT, launch.limits.processes + _OUR_PROCESSES) if os.geteuid() == 0 else None
+    # Entering a group takes longer than all the rest, so the numbers of processes are the first choice.
+    needs_group = os.geteuid() == 0 and not plan["pid_max"]
+    group = make_group(PARENT, launch.limits.processes + _OUR_PROCESSES) if needs_group else None
     if group is None:
         return Prepared(plan=plan)
-    return Prepared(plan=plan | {"entrance": group.entrance, "pid_max": 0}, on_end=group.remove)
+    return Prepared(plan=plan | {"entrance": group.entrance}, on_end=group.remove)
 
 
 def plan_of(launch: Launch) -> Plan:
@@ -104,6 +106,7 @@ def plan_of(launch: Launch) -> Plan:
         "hidden": list(HIDDEN_OF_PROC),
         "limits": own_limits(launch.limits),
         "pid_max": _pid_max(launch.limits) if os.geteuid() == 0 else 0,
+        "pids_used": _RESERVED_PIDS,
         "filter": filter_program(),
     }
 

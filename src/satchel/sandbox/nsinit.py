@@ -33,10 +33,12 @@ if TYPE_CHECKING:
         hidden: list[str]
         limits: list[tuple[int, int]]
         pid_max: int
+        pids_used: int
         filter: bytes
 
 
 _SETUP_FAILED, _NOT_STARTED, _SIGNALLED = 125, 127, 128
+_LAST_PID = "/proc/sys/kernel/ns_last_pid"
 _ROOT_BYTES = 1024**2
 _KIND, _DIRECTORY = 0o170000, 0o040000  # of a mode
 
@@ -159,8 +161,10 @@ def _make_root(plan: Plan) -> None:
 def _settle(plan: Plan) -> None:
     """What is written through the new process table, which is read-only from then on."""
     _write("/proc/sys/user/max_user_namespaces", "0")  # of our own user namespace
-    if plan["pid_max"]:
+    if plan["pid_max"]:  # of our own process table, as is the next
         _write("/proc/sys/kernel/pid_max", str(plan["pid_max"]))
+        if os.path.exists(_LAST_PID):  # noqa: PTH110
+            _write(_LAST_PID, str(plan["pids_used"]))
     _write("/proc/self/oom_score_adj", "500")
     for name in plan["hidden"]:
         path = f"/proc/{name}"
