@@ -12,6 +12,7 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Network
+from satchel.sandbox.egress import EgressProxy, relay_command
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
 from tests.sandbox.confined import USERS, Host, host, processes_with
@@ -133,3 +134,31 @@ async def test_landlock_cannot_narrow_the_network_to_hosts(there: Host) -> None:
     with pytest.raises(SandboxError) as caught:
         await LandlockExecutor().run(launch(there, "/bin/true", network=Network(mode="hosts", hosts=("a.example",))))
     assert caught.value.code == "sandbox-unavailable"
+
+
+async def test_named_hosts_are_reached_through_the_proxy_and_nothing_else_is(there: Host) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        writer.close()
+
+    servers = [await asyncio.start_server(answer, "127.0.0.1", 0) for _ in range(2)]
+    allowed, other = (f"127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers)
+    script = (
+        "import sys, urllib.request as r\n"
+        "print(r.urlopen(sys.argv[1]).read())\n"
+        "for opener in (r.build_opener(), r.build_opener(r.ProxyHandler({}))):\n"
+        "  try: print(opener.open(sys.argv[2]).read())\n"
+        "  except OSError as error: print(type(error).__name__)\n"
+    )
+    socket_path = str(there.root / "readonly" / "egress")
+    python = [path for path in (sys.prefix, sys.base_prefix) if not path.startswith("/usr")]
+    async with EgressProxy(socket_path, [f"http://{allowed}"]):
+        command = relay_command(socket_path, ("python3", "-c", script, f"http://{allowed}/", f"http://{other}/"))
+        confined = launch(
+            there, *command, network=Network(mode="hosts"), readable=(str(there.root / "readonly"), *python)
+        )
+        outcome = await NamespaceExecutor().run(confined)
+    for server in servers:
+        server.close()
+    assert outcome.output.splitlines() == ["b'hi'", "HTTPError", "URLError"]
