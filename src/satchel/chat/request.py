@@ -46,12 +46,16 @@ class ToolPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Sampling settings; None leaves a setting to the model server."""
+    """Sampling settings; None leaves a setting to the model server.
+
+    ``is_code``: the answer may be code, which repeats itself rightly, so a server's penalty on that is not wanted.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    is_code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

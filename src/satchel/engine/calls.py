@@ -55,7 +55,8 @@ class OwnCalls:
     @property
     def names(self) -> frozenset[str]:
         """Every name that is ours to answer, also those that failed too often: the model must be told."""
-        return frozenset(spec.name for spec in self._all_specs())
+        declared = (spec.name for spec in self._all_specs())
+        return frozenset((*declared, *self._undeclared()))
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What to declare in the next round."""
@@ -63,6 +64,10 @@ class OwnCalls:
 
     def _all_specs(self) -> tuple[ToolSpec, ...]:
         return tuple(spec for host in self._hosts for spec in host.specs() if spec.name not in self._never)
+
+    def _undeclared(self) -> frozenset[str]:
+        never = {name.casefold() for name in self._never}
+        return frozenset(name for host in self._hosts for name in host.undeclared() if name.casefold() not in never)
 
     async def answer(
         self, uses: Sequence[ToolUse], *, round_number: int, at_most: int | None = None
@@ -77,13 +82,17 @@ class OwnCalls:
         answered = uses[: allowed + MAX_REFUSED]
         queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
         declared = {spec.name for spec in self.specs()}
+        # Before the first one starts, so that a host that takes its calls one by one gets them in their order.
+        read = [await _settled(use.arguments, is_over=position >= allowed) for position, use in enumerate(answered)]
 
         async def one(position: int, use: ToolUse) -> tuple[ToolUse, ToolResult]:
             refusal = None if position < allowed else _too_many(allowed, is_one_asked=allowed < limit)
+            arguments, replay = read[position]
             try:
-                return await self._run(use, declared, round_number, queue, refusal=refusal)
+                result = await self._run(use, arguments, declared, round_number, queue, refusal=refusal)
             finally:
                 queue.put_nowait(None)
+            return replace(use, arguments=replay), result
 
         tasks = [asyncio.create_task(one(position, use)) for position, use in enumerate(answered)]
         try:
@@ -109,13 +118,13 @@ class OwnCalls:
     async def _run(
         self,
         use: ToolUse,
+        arguments: dict[str, Json] | None,
         declared: Collection[str],
         number: int,
         queue: asyncio.Queue[CallEvent | None],
         *,
         refusal: ToolResult | None,
-    ) -> tuple[ToolUse, ToolResult]:
-        arguments, replay = await _settled(use.arguments, is_over=refusal is not None)
+    ) -> ToolResult:
         queue.put_nowait(
             ToolStarted(
                 agent=self._agent,
@@ -129,7 +138,7 @@ class OwnCalls:
         began = time.monotonic()
         if refusal is not None:
             result = refusal
-        elif use.name not in declared:
+        elif use.name not in declared and use.name not in self._undeclared():
             result = self._unknown(use.name, declared)
         elif len(use.arguments) > MAX_ARGUMENTS_CHARS:
             result = failure(
@@ -157,9 +166,10 @@ class OwnCalls:
                 code=result.code,
                 duration_s=time.monotonic() - began,
                 files=result.files,
+                run=result.run,
             )
         )
-        return replace(use, arguments=replay), result
+        return result
 
     async def _ask_host(
         self, use: ToolUse, arguments: dict[str, Json], number: int, queue: asyncio.Queue[CallEvent | None]
@@ -173,10 +183,15 @@ class OwnCalls:
                     phase=progress.phase,
                     detail=progress.detail,
                     files=progress.files,
+                    run=progress.run,
                 )
             )
 
-        host = next(host for host in self._hosts if any(spec.name == use.name for spec in host.specs()))
+        host = next(
+            host
+            for host in self._hosts
+            if use.name in host.undeclared() or any(spec.name == use.name for spec in host.specs())
+        )
         call = ToolCall(call_id=use.call_id, name=use.name, arguments=arguments)
         return await host.call(call, ToolContext(agent=self._agent, round=number, report=report))
 
@@ -193,7 +208,7 @@ class OwnCalls:
 
     def _charge(self, use: ToolUse, result: ToolResult) -> ToolResult:
         """Counts a failure; a tool that has failed too often says so and is no longer declared."""
-        if result.ok or result.code == "too-many-calls":
+        if result.ok or not result.is_charged or result.code == "too-many-calls":
             return result
         same = self._repeated[use.name, use.arguments] = self._repeated.get((use.name, use.arguments), 0) + 1
         if same > 1:

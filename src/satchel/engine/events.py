@@ -102,6 +102,7 @@ class ToolProgress(Event):
     phase: Literal["writing", "running", "waiting", "finished"]
     detail: str = ""
     files: tuple[str, ...] = ()
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +117,7 @@ class ToolFinished(Event):
     code: str = ""
     duration_s: float = 0.0
     files: tuple[str, ...] = ()
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from satchel.chat.messages import Message
@@ -15,6 +15,10 @@ class ToolHost(Protocol):
 
     def specs(self) -> Sequence[ToolSpec]:
         """The declarations, constant during the turn and sorted by the host in a fixed order."""
+        ...
+
+    def undeclared(self) -> Collection[str]:
+        """Further names that are answered though nobody is told of them: habits that models bring along."""
         ...
 
     async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
@@ -44,14 +48,27 @@ def _nothing_to_say(name: str) -> str:
 
 
 class ToolBox:
-    """A host over plain tools. ``advise`` says something useful of a name that no tool has, or ""."""
+    """A host over plain tools. ``advise`` says something useful of a name that no tool has, or "".
 
-    def __init__(self, tools: Sequence[Tool], *, advise: Callable[[str], str] = _nothing_to_say) -> None:
-        self._tools = {tool.spec.name: tool for tool in tools}
+    ``habits`` are answered under further names without being declared.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        advise: Callable[[str], str] = _nothing_to_say,
+        habits: Mapping[str, Tool] | None = None,
+    ) -> None:
+        self._declared = {tool.spec.name: tool for tool in tools}
+        self._tools = {**(habits or {}), **self._declared}
         self._advise = advise
 
     def specs(self) -> Sequence[ToolSpec]:
-        return tuple(tool.spec for tool in self._tools.values())
+        return tuple(tool.spec for tool in self._declared.values())
+
+    def undeclared(self) -> Collection[str]:
+        return self._tools.keys() - self._declared.keys()
 
     async def call(self, call: ToolCall, context: ToolContext) -> ToolResult:
         tool = self._tools.get(call.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import ROOT
 from satchel.engine.pinned import PinnedSkills
+from satchel.execution.workbench import Workbench
 from satchel.library.inline import InlineSkill
 
 
@@ -37,8 +38,10 @@ class SkillSelection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """One request until its answer. ``workspace`` is a directory for tools that make files, "" for none.
+    """One request until its answer.
 
+    ``workbench`` is the conversation's own; without it the turn gets one of its own, where programs may run at all, and
+    it is gone with the turn.
     ``deadline_s`` bounds the whole turn in seconds; None leaves it open. ``continuation`` is the token of an earlier
     ``TurnDone``, "" for none. ``pinned`` are the skills of the conversation that this turn goes on with; without it the
     turn takes the present ones.
@@ -48,7 +51,7 @@ class TurnRequest:
     skills: SkillSelection = SkillSelection()
     principal: Principal = Principal()
     agent: str = ROOT
-    workspace: str = ""
+    workbench: Workbench | None = None
     deadline_s: float | None = None
     continuation: str = ""
     pinned: PinnedSkills | None = None

@@ -11,6 +11,8 @@ from functools import partial
 
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.messages import Message
+from satchel.context.block import Block
+from satchel.context.budget import tokens
 from satchel.context.mentioned import attach
 from satchel.engine.events import Notice, SkillLoaded, TurnStarted
 from satchel.engine.followup import FollowUps, Restored, without_orphans
@@ -33,10 +35,12 @@ from satchel.engine.prompt import (
 from satchel.engine.request import TurnRequest
 from satchel.engine.turn import Turn, TurnPlan
 from satchel.errors import RequestError, SkillError
+from satchel.execution.workbench import Execution, Workbench
 from satchel.ports.models import ModelClient
 from satchel.ports.skills import Rescans, SkillSource
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import LoadedSkill, SkillRef
+from satchel.tools.files_block import files_block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +51,16 @@ class HostContext:
     source: SkillSource
     reach: Reach
     capabilities: ModelCapabilities
+    workbench: Workbench | None = None
 
 
-HostFactory = Callable[[HostContext], Sequence[ToolHost]]
+HostFactory = Callable[[HostContext], Sequence[ToolHost] | Awaitable[Sequence[ToolHost]]]
 
 
 class Runtime:
     """Runs turns. ``source`` is None when skills are off; ``hosts`` makes the tool hosts of one turn.
+
+    ``execution`` is what may run for models, None when nothing may.
 
     ``default_model`` is asked for when a request names no model. ``discovery`` False forbids advertising skills that
     were not selected, whatever a request says.
@@ -68,6 +75,7 @@ class Runtime:
         limits: LoopLimits = LoopLimits(),
         default_model: str = "",
         discovery: bool = True,
+        execution: Execution | None = None,
     ) -> None:
         self.models = models
         self.source = source
@@ -75,6 +83,7 @@ class Runtime:
         self._limits = limits
         self._default_model = default_model
         self.discovery = discovery
+        self.execution = execution
         self._catalog: Catalog | None = None
         self._rescan = asyncio.Lock()
         self._followups = FollowUps()
@@ -103,11 +112,20 @@ class Runtime:
         Entering raises ``RequestError`` for skills that do not exist. Leaving stops the model and every tool before
         it returns; the caller's cancellation cannot cut that short.
         """
-        turn = Turn(self.models, await self._plan(self._settled(request)), self._limits)
+        request = self._settled(request)
+        own_bench = None
+        if self.execution is not None and request.workbench is None and not request.skills.is_off:
+            own_bench = await self.execution.open()
+            request = replace(request, workbench=own_bench)
         try:
-            yield turn
+            turn = Turn(self.models, await self._plan(request), self._limits)
+            try:
+                yield turn
+            finally:
+                await _in_own_task(turn.aclose())
         finally:
-            await _in_own_task(turn.aclose())
+            if own_bench is not None:
+                await _in_own_task(own_bench.aclose())
 
     async def aclose(self) -> None:
         """Releases the model client."""
@@ -115,6 +133,10 @@ class Runtime:
 
     def _settled(self, request: TurnRequest) -> TurnRequest:
         chat = request.chat if request.chat.model else replace(request.chat, model=self._default_model)
+        if self.execution is not None and self.execution.options.code and not request.skills.is_off:
+            temperature = chat.sampling.temperature
+            temperature = self.execution.options.temperature if temperature is None else temperature
+            chat = replace(chat, sampling=replace(chat.sampling, is_code=True, temperature=temperature))
         selection = replace(request.skills, discovery=request.skills.discovery and self.discovery)
         return replace(request, chat=chat, skills=selection)
 
@@ -158,9 +180,16 @@ class Runtime:
             named = mentions(chat.messages, catalog, open_to, request.skills)
             open_to = with_named(open_to, named)
         hosts: tuple[ToolHost, ...] = ()
-        if may_call and open_to.reachable:
-            context = HostContext(request=request, source=source, reach=open_to, capabilities=capabilities)
-            hosts = tuple(self._make_hosts(context))
+        if may_call and (open_to.reachable or request.workbench is not None):
+            context = HostContext(
+                request=request,
+                source=source,
+                reach=open_to,
+                capabilities=capabilities,
+                workbench=request.workbench,
+            )
+            made = self._make_hosts(context)
+            hosts = tuple(await made if isinstance(made, Awaitable) else made)
         own = {spec.name for host in hosts for spec in host.specs()}
         theirs = {name.casefold() for name in chat.tool_names}
         collided = {name for name in own if name.casefold() in theirs}
@@ -169,6 +198,10 @@ class Runtime:
         block = block_for(loaded, open_to.others, capabilities=capabilities, own_tools=own - withdrawn)
         if block is None or not block.omitted:
             withdrawn |= SEARCH_TOOLS
+        files = files_block(own - withdrawn) if capabilities.tools != "guided" else ""
+        if files:
+            text = "\n\n".join(part for part in (block.text if block else "", files) if part)
+            block = replace(block or Block(), text=text, tokens=tokens(text))
         sizes = {item.name: item for item in loaded}
         inlined = block.inlined if block else ()
         opening: list[Notice | SkillLoaded] = [
@@ -206,6 +239,7 @@ class Runtime:
                 selected=tuple(skill.name for skill in open_to.selected),
                 catalog_revision=catalog.revision,
                 prompt_block_tokens=block.tokens if block else 0,
+                confinement=self.execution.executor.confinement if self.execution and request.workbench else None,
             ),
             withdrawn=frozenset(withdrawn),
             is_barred=forbids_calls and bool(open_to.reachable),

@@ -110,8 +110,8 @@ async def ask_in_arm(asked: Asked, library: Library, arm: Arm, text: str, skills
     """One question in one arm; ``skills`` are those that the arm "selected" selects. Raises ``SatchelError``."""
     recorders: list[Recorder] = []
 
-    def hosts(context: HostContext) -> tuple[ToolHost, ...]:
-        made = [Recorder(host) for host in skill_hosts(context)]
+    async def hosts(context: HostContext) -> tuple[ToolHost, ...]:
+        made = [Recorder(host) for host in await skill_hosts(context)]
         recorders.extend(made)
         return tuple(made)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from satchel.activation.permission import Decision, ToolRequest
@@ -90,6 +90,9 @@ class SessionHost:
         launch = Launch(command=("bash", "-c", command), purpose="shell", cwd="/")
         outcome = await shell.executor.run(launch)
         return ToolResult(text=f"(exit code {outcome.exit_code})\n{outcome.output}", ok=outcome.exit_code == 0)
+
+    def undeclared(self) -> Collection[str]:
+        return ()
 
     def holds_answer(self) -> bool:
         return False

@@ -52,6 +52,7 @@ class Recorder:
         self._host = host
         self.kept: dict[str, tuple[ToolCall, ToolResult]] = {}
         self.specs = host.specs
+        self.undeclared = host.undeclared
         self.holds_answer = host.holds_answer
         self.before_answer = host.before_answer
         self.advise_unknown = host.advise_unknown

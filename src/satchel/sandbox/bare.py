@@ -17,6 +17,7 @@ from types import CodeType
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Outcome, Stopped
 from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.watch import watch
 
 _ENDING_S = 5.0  # for the kernel to end what is inside
 
@@ -59,7 +60,8 @@ def handed(modules: tuple[str, ...], plan: Mapping[str, object]) -> bytes:
     return marshal.dumps(([(name, _code(name)) for name in modules], dict(plan)))
 
 
-def _in_memory(content: bytes) -> int:
+def in_memory(content: bytes) -> int:
+    """A descriptor from which ``content`` can be read."""
     handle = os.memfd_create("plan", os.MFD_CLOEXEC)
     os.write(handle, content)
     os.lseek(handle, 0, os.SEEK_SET)
@@ -82,9 +84,10 @@ class BareJob:
     It has ended when process 1 of the program's own process table has: only then is nothing left inside.
     """
 
-    def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
+    def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None], launch: Launch) -> None:
         self._job = job
         self._on_end = on_end
+        self._watching = asyncio.ensure_future(watch(job.pid, launch, job.stop))
         self._ending = asyncio.ensure_future(self._end(first))
 
     @property
@@ -110,6 +113,7 @@ class BareJob:
         try:
             return await self._job.wait()
         finally:
+            self._watching.cancel()
             if first is not None:
                 await _ended(first)
             await asyncio.to_thread(self._on_end)
@@ -146,12 +150,12 @@ async def start_bare(modules: tuple[str, ...], prepare: Callable[[], Prepared], 
         undo.push_async_callback(asyncio.to_thread, on_end)
         job, reading = await _spawn(plan_fd, launch)
         try:
-            first, failure = _read_status(await _everything(reading))
+            first, failure = _read_status(await everything(reading))
         except BaseException:
             await job.kill()
             raise
         undo.pop_all()
-    started = BareJob(job, first, on_end)
+    started = BareJob(job, first, on_end, launch)
     if failure:
         await started.kill()
         raise _refusal(failure, launch)
@@ -175,7 +179,7 @@ async def _spawn(plan_fd: int, launch: Launch) -> tuple[ProcessJob, int]:
 def _made(modules: tuple[str, ...], prepare: Callable[[], Prepared]) -> tuple[int, Callable[[], None]]:
     prepared = prepare()
     try:
-        return _in_memory(handed(modules, prepared.plan)), prepared.on_end
+        return in_memory(handed(modules, prepared.plan)), prepared.on_end
     except BaseException:
         prepared.on_end()
         raise
@@ -188,14 +192,19 @@ def _let_go(making: asyncio.Future[tuple[int, Callable[[], None]]]) -> None:
         making.get_loop().run_in_executor(None, on_end)
 
 
+def program_missing(program: str, reason: str) -> SandboxError:
+    """The error for a program that is not there."""
+    return SandboxError(
+        "launch-failed",
+        f"{program!r} could not be started: {reason}.",
+        hint="Is the program installed where the sandbox shows it?",
+    )
+
+
 def _refusal(failure: str, launch: Launch) -> SandboxError:
     kind, _, reason = failure.partition(": ")
     if kind == "program":
-        return SandboxError(
-            "launch-failed",
-            f"{launch.command[0]!r} could not be started: {reason}.",
-            hint="Is the program installed where the sandbox shows it?",
-        )
+        return program_missing(launch.command[0], reason)
     return SandboxError(
         "sandbox-unavailable",
         f"The sandbox could not be set up: {reason}.",
@@ -203,7 +212,7 @@ def _refusal(failure: str, launch: Launch) -> SandboxError:
     )
 
 
-async def _everything(descriptor: int) -> bytes:
+async def everything(descriptor: int) -> bytes:
     """What is written to a pipe until nobody can any more."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()

@@ -93,10 +93,15 @@ def root_layout(launch: Launch) -> Layout:
     is_open = launch.network.mode == "open"
     if is_open and Path("/etc/resolv.conf").exists():
         binds.append(Bind(path="/etc/resolv.conf"))
+    # A link on the way to a mount would be followed, to wherever it leads.
+    keeps_var_tmp = any(_is_within(bind.path, _VAR_TMP) for bind in binds)
+    var_tmp = () if keeps_var_tmp else ((_VAR_TMP, _TMP),)
     return Layout(
-        links=(*system_links, (_VAR_TMP, _TMP), ("/var/run", "/run")),
+        links=(*system_links, *var_tmp, ("/var/run", "/run")),
         files=_files(launch, is_open=is_open),
-        temporary=tuple((path, launch.limits.tmp_bytes) for path in (_TMP, _SHARED_MEMORY)),
+        temporary=tuple(
+            (path, launch.limits.tmp_bytes) for path in (_TMP, _SHARED_MEMORY, *((_VAR_TMP,) if keeps_var_tmp else ()))
+        ),
         binds=tuple(binds),
     )
 

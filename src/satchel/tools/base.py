@@ -24,6 +24,8 @@ class ToolCall:
 class ToolResult:
     """What the model is told. A failure is text too: it starts with "Error: " and names the next action.
 
+    ``files`` were made or changed; ``run`` is where they can be fetched under, "" when nothing is kept.
+    ``is_charged`` False: failing is part of the tool's work, so it is never withdrawn for it.
     ``loaded`` is set when the call put a skill's instructions in front of the model, ``how`` says by what kind of
     call; ``loaded_bytes`` is their size.
     """
@@ -37,6 +39,8 @@ class ToolResult:
     how: Literal["read", "activated"] = "read"
     loaded_bytes: int = 0
     files: tuple[str, ...] = ()
+    run: str = ""
+    is_charged: bool = True
 
 
 def failure(code: str, text: str, *, skill: str = "", path: str = "") -> ToolResult:
@@ -51,6 +55,7 @@ class Progress:
     phase: Literal["writing", "running", "waiting", "finished"]
     detail: str = ""
     files: tuple[str, ...] = ()
+    run: str = ""
 
 
 def _ignore(progress: Progress) -> None:

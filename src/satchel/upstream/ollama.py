@@ -67,7 +67,12 @@ class OllamaClient(ServerClient):
 
     def _encode(self, request: ChatRequest, refused: frozenset[str]) -> Object:
         del refused
-        return {**ollama.encode_request(request, stream=True), "stream": True}
+        body = ollama.encode_request(request, stream=True)
+        if request.sampling.is_code:
+            # This server has a penalty unless it is told otherwise; what a client asked for stays.
+            options = body.get("options")
+            body = {**body, "options": {"repeat_penalty": 1.0, **(options if isinstance(options, dict) else {})}}
+        return {**body, "stream": True}
 
     def _read(self, response: aiohttp.ClientResponse) -> AsyncGenerator[ModelEvent]:
         return read_lines(self._endpoint, response, Reader(ollama.StreamDecoder()))

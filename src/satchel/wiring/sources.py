@@ -17,11 +17,14 @@ from satchel.library.roots import default_roots, install_dir
 from satchel.skills.dialects import DIALECTS
 from satchel.sources.directory import DirectorySource
 from satchel.tools.access import SkillAccess
+from satchel.tools.base import Tool
+from satchel.tools.bench import bench_tools
 from satchel.tools.skill import SkillActivate
 from satchel.tools.skill_read import SkillRead
 from satchel.tools.skill_search import SkillSearch
 from satchel.tools.skills_list import SkillsList
 from satchel.tools.skills_read import SkillsRead
+from satchel.tools.skills_run import SkillsRun
 
 if TYPE_CHECKING:
     # Its validation is an extra of its own; hosts are made without settings too.
@@ -78,17 +81,28 @@ def open_source(settings: Settings) -> DirectorySource | None:
     return DirectorySource(open_library(settings)) if settings.skills.enabled else None
 
 
-def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
-    """The hosts of one turn: the skill tools over what this turn may reach."""
+async def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
+    """The hosts of one turn: the skill tools over what this turn may reach, and what runs on its workbench."""
+    bench = context.workbench
+    runner = bench.scripts if bench else None
     access = SkillAccess(
         context.source,
         context.reach.reachable,
         selected={skill.name for skill in context.reach.selected},
         page_bytes=page_bytes(context.capabilities.context_tokens),
         offers_choices=context.capabilities.tools == "guided",
+        runnable=runner.interpreters if runner else (),
     )
-    tools = (SkillsList(access), SkillsRead(access), SkillSearch(access), SkillRead(access))
-    return (ToolBox(tools, advise=access.advise),)
+    tools: list[Tool] = []
+    if access.skills:
+        tools = [SkillsList(access), SkillsRead(access), SkillSearch(access), SkillRead(access)]
+    habits: dict[str, Tool] = {}
+    if bench is not None:
+        scripts = [SkillsRun(access, runner)] if runner and await access.has_scripts() else []
+        placed = bench_tools(bench, scripts)
+        tools += placed.declared
+        habits = placed.habits
+    return (ToolBox(tools, advise=access.advise, habits=habits),) if tools else ()
 
 
 def session_hosts(session: SkillSession) -> HostFactory:

@@ -1,0 +1,133 @@
+"""What runs for one conversation or one request: its workspace, and the sessions that its tools share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from satchel.errors import SandboxError
+from satchel.execution.artifacts import Artifacts
+from satchel.execution.file_session import FileSession
+from satchel.execution.installs import Installer
+from satchel.execution.lease import leased_workspace
+from satchel.execution.ledger import ReadLedger
+from satchel.execution.options import ExecutionOptions
+from satchel.execution.scripts import ScriptRunner
+from satchel.execution.shell import CodeSession
+from satchel.execution.syntax import SyntaxChecker
+from satchel.execution.workspace import ProducedFile, Workspace
+from satchel.ports.execution import Executor
+
+
+class Workbench:
+    """``scripts`` is None when skills' scripts may not run, ``code`` and ``files`` when models may run no code.
+
+    ``run_id`` names what it produced on the shelf of artifacts. Tools of one workbench are used one at a time, in
+    ``lock``: what a call left there is what the next one finds.
+    """
+
+    def __init__(self) -> None:
+        self.run_id = f"run_{secrets.token_urlsafe(18)}"
+        self.lock = asyncio.Lock()
+        self.scripts: ScriptRunner | None = None
+        self.code: CodeSession | None = None
+        self.files: FileSession | None = None
+        self.artifacts: Artifacts | None = None
+        self._stack = AsyncExitStack()
+
+    def owns(self, stack: AsyncExitStack) -> None:
+        """Takes over what ``stack`` holds: it lasts until ``aclose``."""
+        self._stack = stack.pop_all()
+
+    async def keep(self, workspace: Workspace, files: Sequence[ProducedFile]) -> None:
+        """Puts produced files on the shelf, where there is one."""
+        if self.artifacts is not None:
+            await asyncio.to_thread(self.artifacts.keep, replace(workspace, id=self.run_id), files)
+
+    async def keep_written(self, paths: Sequence[str]) -> None:
+        """``keep`` for files that a tool of ours wrote in the workspace."""
+        if self.code is not None:
+            await self.keep(self.code.workspace, [ProducedFile(path=path, bytes=0) for path in paths])
+
+    async def aclose(self) -> None:
+        """Ends what still runs and removes the workspace."""
+        if self.code is not None:
+            await self.code.aclose()
+        await self._stack.aclose()
+
+
+class Execution:
+    """What this host runs for models: the executor, what the operator allows, and the shelf of what was produced.
+
+    ``host`` is the environment of this process, of which only an allow-list is passed on. Workspaces are made below
+    ``base``, the directory for temporary files when it is None.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        options: ExecutionOptions,
+        *,
+        host: Mapping[str, str] | None = None,
+        artifacts: Artifacts | None = None,
+        base: str | None = None,
+    ) -> None:
+        self.executor = executor
+        self.options = options
+        self.artifacts = artifacts
+        self._host = dict(os.environ if host is None else host)
+        self._base = base
+
+    async def open(self) -> Workbench:
+        """A workbench; ``aclose`` is the caller's. Raises ``SandboxError`` when there is no room for a workspace."""
+        options = self.options
+        async with AsyncExitStack() as stack:
+            bench = Workbench()
+            bench.artifacts = self.artifacts
+            keep = bench.keep if self.artifacts is not None else None
+            installer = Installer(self.executor, options.install, self._host, longest_s=options.install_timeout_s)
+            workspace = None
+            if options.code:
+                try:
+                    workspace = await stack.enter_async_context(leased_workspace(self._base))
+                except OSError as error:
+                    raise SandboxError(
+                        "launch-failed",
+                        f"A working directory could not be made: {error.strerror or error}.",
+                        hint="Is there room in the directory for temporary files?",
+                    ) from error
+                bench.files = FileSession(
+                    workspace, ledger=ReadLedger(), checker=SyntaxChecker(self.executor, workspace, self._host)
+                )
+                # It looks for the shell on disk.
+                bench.code = await asyncio.to_thread(
+                    CodeSession,
+                    workspace,
+                    self.executor,
+                    options,
+                    host=self._host,
+                    installer=installer,
+                    patches=bench.files,
+                    keep=keep,
+                )
+            if options.scripts:
+                bench.scripts = ScriptRunner(
+                    self.executor,
+                    options,
+                    workspace=workspace,
+                    packages=installer,
+                    host=self._host,
+                    keep=keep,
+                    base=self._base,
+                )
+            bench.owns(stack)
+            return bench
+
+    def close(self) -> None:
+        """Removes what was kept. Blocks."""
+        if self.artifacts is not None:
+            self.artifacts.close()

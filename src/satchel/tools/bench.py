@@ -1,0 +1,69 @@
+"""The tools of a workbench as a loop uses them: one at a time, under every name that models bring along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from satchel.chat.request import ToolSpec
+from satchel.execution.workbench import Workbench
+from satchel.tools.base import Progress, Tool, ToolCall, ToolContext, ToolResult
+from satchel.tools.files import EDIT_ALIASES, EDIT_FILE, READ_ALIASES, WRITE_ALIASES, EditFile, ReadFile, WriteFile
+from satchel.tools.patch import PATCH_ALIASES, ApplyPatch
+from satchel.tools.shell import SHELL_ALIASES, ShellTool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchTools:
+    """``declared`` in their order, and ``habits``: tools by a further name that nobody is told of."""
+
+    declared: tuple[Tool, ...]
+    habits: dict[str, Tool]
+
+
+def bench_tools(bench: Workbench, more: Sequence[Tool] = ()) -> BenchTools:
+    """The tools for running ``more`` (what skills ship) and, where models may run code, code and files."""
+    declared: list[Tool] = [_OnBench(bench, tool) for tool in more]
+    habits: dict[str, Tool] = {}
+
+    def add(tool: Tool, aliases: Sequence[str], *, is_declared: bool = True, writes: bool = False) -> None:
+        placed = _OnBench(bench, tool, writes=writes)
+        if is_declared:
+            declared.append(placed)
+        else:
+            habits[tool.spec.name] = placed
+        habits.update(dict.fromkeys(aliases, placed))
+
+    if bench.code is not None:
+        add(ShellTool(bench.code), SHELL_ALIASES)
+    if bench.files is not None:
+        add(ReadFile(bench.files), READ_ALIASES)
+        add(WriteFile(bench.files), WRITE_ALIASES, writes=True)
+        add(ApplyPatch(bench.files), PATCH_ALIASES, writes=True)
+        add(EditFile(bench.files), (EDIT_FILE, *EDIT_ALIASES), is_declared=False, writes=True)
+    return BenchTools(declared=tuple(declared), habits=habits)
+
+
+class _OnBench:
+    """A tool that waits for its turn at the bench, and whose files are kept. A program that fails is no broken tool."""
+
+    def __init__(self, bench: Workbench, tool: Tool, *, writes: bool = False) -> None:
+        self._bench = bench
+        self._tool = tool
+        self._writes = writes
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        run_id = self._bench.run_id if self._bench.artifacts is not None else ""
+
+        def report(progress: Progress) -> None:
+            context.report(replace(progress, run=run_id) if progress.files else progress)
+
+        async with self._bench.lock:
+            result = await self._tool.run(call, replace(context, report=report))
+            if self._writes and result.files:
+                await self._bench.keep_written(result.files)
+        return replace(result, is_charged=False, run=run_id if result.files else "")
