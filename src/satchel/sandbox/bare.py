@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import marshal
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -111,18 +112,21 @@ class BareJob:
             return await self._job.wait()
         finally:
             if first is not None:
-                await _ended(first)
+                await ended(first)
             await asyncio.to_thread(self._on_end)
 
 
-async def _ended(first: int) -> None:
-    """Waits for process 1, whose number the kernel keeps until everything inside has ended, and lets go of it."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(first, ended.set)
+async def ended(first: int) -> None:
+    """Ends process 1, waits until the kernel has ended everything inside with it, and closes this handle on it."""
+    with contextlib.suppress(ProcessLookupError):
+        # It may have been too young to learn that its parent was killed.
+        signal.pidfd_send_signal(first, signal.SIGKILL)
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(first, over.set)
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENDING_S):
-                await ended.wait()
+                await over.wait()
     finally:
         loop.remove_reader(first)
         os.close(first)
@@ -146,7 +150,7 @@ async def start_bare(modules: tuple[str, ...], prepare: Callable[[], Prepared], 
         undo.push_async_callback(asyncio.to_thread, on_end)
         job, reading = await _spawn(plan_fd, launch)
         try:
-            first, failure = _read_status(await _everything(reading))
+            first, failure = _read_status(await everything(reading))
         except BaseException:
             await job.kill()
             raise
@@ -203,7 +207,7 @@ def _refusal(failure: str, launch: Launch) -> SandboxError:
     )
 
 
-async def _everything(descriptor: int) -> bytes:
+async def everything(descriptor: int) -> bytes:
     """What is written to a pipe until nobody can any more."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()

@@ -1,0 +1,290 @@
+"""Confinement by bubblewrap: the same root as the namespace backend's, built by a small program made for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import struct
+import termios
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from satchel.errors import SandboxError
+from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
+from satchel.sandbox.bare import BareJob, everything
+from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout
+from satchel.sandbox.limits import own_limits
+from satchel.sandbox.pids import PARENT, PidsGroup, make_group
+from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.seccomp import filter_program
+from satchel.sandbox.shells import BASH
+from satchel.sandbox.watch import require_room
+
+PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
+_OUR_PROCESSES = 1  # process 1
+_USUAL_PATH = "/usr/bin:/bin"
+_COVER_BYTES = 4096
+_FIONREAD = getattr(termios, "FIONREAD", 0x541B)
+
+
+class BubblewrapExecutor:
+    """An ``Executor`` over a program of ``PLACES``. What holds on this host is for ``detect`` to find out."""
+
+    def __init__(self, program: str = PLACES[0], version: str = "") -> None:
+        self._program = program
+        self._version = version
+
+    @property
+    def confinement(self) -> Confinement:
+        gaps = () if os.geteuid() or PARENT else ("the number of processes is not bounded",)
+        return Confinement(
+            backend="bubblewrap",
+            version=self._version,
+            writes=True,
+            network=True,
+            home=True,
+            process_tree=True,
+            hosts=True,
+            gaps=gaps,
+        )
+
+    @property
+    def shell(self) -> Shell | None:
+        return BASH
+
+    @property
+    def unavailable_reason(self) -> str:
+        """What can be told without trying; a host may forbid user namespaces all the same."""
+        try:
+            filter_program()
+        except SandboxError as error:
+            return error.message
+        return ""
+
+    async def start(self, launch: Launch) -> BareJob:
+        preparing = asyncio.ensure_future(asyncio.to_thread(_prepared, launch))
+        try:
+            prepared = await asyncio.shield(preparing)
+        except asyncio.CancelledError:
+            preparing.add_done_callback(_let_go)
+            raise
+        try:
+            job, telling, going = await self._spawn(prepared, launch)
+        except BaseException:
+            await asyncio.to_thread(prepared.on_end)
+            raise
+        finally:
+            prepared.close()
+        first: int | None = None
+        try:
+            told = await everything(telling)
+            inside = int(json.loads(told)["child-pid"]) if told else 0
+            if inside:
+                first = os.pidfd_open(inside)
+                _bound(inside, launch.limits, prepared.group)
+                job.guard.inside = inside
+            is_set_up = bool(inside) and await _has_gone(going)
+        except BaseException as error:
+            await _undo(job, first, prepared.on_end)
+            if isinstance(error, OSError):
+                raise _unavailable(str(error)) from error
+            raise
+        finally:
+            os.close(going)
+        started = BareJob(job, first, prepared.on_end)
+        if not is_set_up:
+            raise _unavailable((await started.wait()).stderr.text.strip() or "bwrap did not say why")
+        return started
+
+    async def run(self, launch: Launch) -> Outcome:
+        return await (await self.start(launch)).wait()
+
+    async def _spawn(self, prepared: _Prepared, launch: Launch) -> tuple[ProcessJob, int, int]:
+        """The job, where bwrap tells of process 1, and where it is told to go on."""
+        telling, tell = os.pipe()
+        go, going = os.pipe()
+        argv = [self._program, "--args", str(prepared.arguments), "--info-fd", str(tell), "--block-fd", str(go), "--"]
+        # Process 1 keeps the environment in which bwrap was started.
+        outside = replace(launch, env={}, cwd="/")
+        try:
+            job = await start_process(
+                (*argv, *launch.command), outside, pass_fds=(prepared.arguments, *prepared.descriptors, tell, go)
+            )
+        except BaseException:
+            os.close(telling)
+            os.close(going)
+            raise
+        finally:
+            os.close(tell)
+            os.close(go)
+        return job, telling, going
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    arguments: int
+    descriptors: tuple[int, ...]
+    group: PidsGroup | None
+
+    def close(self) -> None:
+        for descriptor in (self.arguments, *self.descriptors):
+            os.close(descriptor)
+
+    def on_end(self) -> None:
+        if self.group is not None:
+            self.group.remove()
+
+
+def _prepared(launch: Launch) -> _Prepared:
+    """Everything that is looked up or written before bwrap starts, off the event loop."""
+    if isinstance(launch.command, str) or not launch.command:
+        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    require_room(launch)
+    layout = root_layout(launch)
+    _refuse_links(layout)
+    _require_program(launch, layout)
+    with contextlib.ExitStack() as opened:
+        descriptors: list[int] = []
+
+        def in_memory(content: bytes) -> int:
+            handle = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+            opened.callback(os.close, handle)
+            os.write(handle, content)
+            os.lseek(handle, 0, os.SEEK_SET)
+            return handle
+
+        def handed(content: bytes) -> str:
+            descriptors.append(in_memory(content))
+            return str(descriptors[-1])
+
+        arguments = [os.fsencode(text) for text in _arguments(launch, layout, handed)]
+        if any(b"\0" in text for text in arguments):
+            raise SandboxError("launch-failed", "The environment has a value with a NUL character.")
+        written = in_memory(b"\0".join(arguments))
+        group = make_group(PARENT, launch.limits.processes + _OUR_PROCESSES) if os.geteuid() == 0 else None
+        opened.pop_all()
+    return _Prepared(arguments=written, descriptors=tuple(descriptors), group=group)
+
+
+def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -> Iterator[str]:
+    yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
+    if launch.network.mode == "open":
+        yield "--share-net"
+    yield from ("--cap-drop", "ALL", "--hostname", HOSTNAME, "--clearenv")
+    for name, value in launch.env.items():
+        if not name or "=" in name:
+            raise SandboxError("launch-failed", f"{name!r} is no name of an environment variable.")
+        yield from ("--setenv", name, value)
+    for path in ("/etc", "/run", "/var", "/home"):
+        yield from ("--perms", "0755", "--dir", path)
+    for path, target in layout.links:
+        yield from ("--symlink", target, path)
+    for path, content in layout.files:
+        yield from ("--perms", "0644", "--file", handed(content), path)
+    yield from ("--dev", "/dev")
+    for path, size in layout.temporary:
+        yield from ("--perms", "1777", "--size", str(size), "--tmpfs", path)
+    for bind in layout.binds:
+        yield from ("--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path)
+    yield from ("--proc", "/proc")
+    folders, files = _hidden()
+    for path in folders:
+        yield from ("--size", str(_COVER_BYTES), "--tmpfs", path, "--remount-ro", path)
+    for path in files:
+        yield from ("--ro-bind", "/dev/null", path)
+    # A device is written to all the same; its node, which is the host's, keeps its mode.
+    for path in (*(f"/dev/{name}" for name in DEVICES), "/dev", "/proc", "/"):
+        yield from ("--remount-ro", path)
+    # Segments of shared memory by key belong to no process, so nothing would bound them.
+    yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program(shares_ipc=True)))
+
+
+@cache
+def _hidden() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Directories and files of this kernel's process table that are covered."""
+    paths = [path for path in (f"/proc/{name}" for name in HIDDEN_OF_PROC) if Path(path).exists()]
+    folders = tuple(path for path in paths if Path(path).is_dir())
+    return folders, tuple(path for path in paths if path not in folders)
+
+
+def _refuse_links(layout: Layout) -> None:
+    """No place of a mount leads through a link below another mount: bwrap would follow it, to a place of the host."""
+    for bind in layout.binds:
+        for other in layout.binds:
+            if bind.path.startswith(f"{other.path}/"):
+                below = bind.path[len(other.path) :]
+                if os.path.realpath(bind.path) != os.path.realpath(other.path) + below:
+                    raise SandboxError(
+                        "launch-failed",
+                        f"{bind.path} leads through a link in {other.path}.",
+                        hint="Name other paths for this program.",
+                    )
+
+
+def _require_program(launch: Launch, layout: Layout) -> None:
+    """bwrap's own way to say that a program is not there looks like the program's."""
+    name = launch.command[0]
+    searched = launch.env.get("PATH", _USUAL_PATH).split(":")
+    for folder in [""] if "/" in name else searched:
+        path = os.path.join(launch.cwd, folder, name)
+        if os.access(path, os.X_OK) and Path(path).is_file():
+            places = (os.path.realpath(os.path.dirname(path)), os.path.realpath(path))
+            shown = [os.path.realpath(bind.path) for bind in layout.binds]
+            if all(any(f"{place}/".startswith(f"{root}/") for root in shown) for place in places):
+                return
+    raise SandboxError(
+        "launch-failed",
+        f"{name!r} could not be started: No such file, or none that may be run, where the sandbox shows it.",
+        hint="Is the program installed?",
+    )
+
+
+def _bound(inside: int, limits: Limits, group: PidsGroup | None) -> None:
+    """Bounds process 1, and so all that it will start, while it waits for us. Counted in its own user namespace."""
+    for number, value in own_limits(limits):
+        _, hard = resource.getrlimit(number)
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.prlimit(inside, number, (bound, bound))
+    if group is not None:
+        Path(group.entrance).write_text(str(inside), encoding="ascii")
+
+
+async def _has_gone(going: int) -> bool:
+    """Lets process 1 go on; whether it came so far that it read this, which is when its root is complete."""
+    loop, closed = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        os.write(going, b"\n")
+    except BrokenPipeError:
+        return False
+    loop.add_reader(going, closed.set)  # nobody holds the other end any more
+    try:
+        await closed.wait()
+    finally:
+        loop.remove_reader(going)
+    (unread,) = struct.unpack("i", fcntl.ioctl(going, _FIONREAD, bytes(4)))
+    return unread == 0
+
+
+async def _undo(job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
+    await BareJob(job, first, on_end).kill()
+
+
+def _unavailable(reason: str) -> SandboxError:
+    return SandboxError(
+        "sandbox-unavailable",
+        f"The sandbox could not be set up: {reason.removeprefix('bwrap: ')}.",
+        hint="satchel doctor says what this host offers.",
+    )
+
+
+def _let_go(preparing: asyncio.Future[_Prepared]) -> None:
+    if not preparing.cancelled() and preparing.exception() is None:
+        prepared = preparing.result()
+        prepared.close()
+        preparing.get_loop().run_in_executor(None, prepared.on_end)
