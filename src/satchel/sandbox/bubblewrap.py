@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import resource
+import stat
 import struct
 import termios
 from collections.abc import Callable, Iterator
@@ -18,7 +19,8 @@ from pathlib import Path
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox.bare import BareJob, everything
-from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout
+from satchel.sandbox.etc import copy_of_etc
+from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.pids import PARENT, PidsGroup, make_group
 from satchel.sandbox.process import ProcessJob, start_process
@@ -29,7 +31,7 @@ from satchel.sandbox.watch import require_room
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
 _OUR_PROCESSES = 1  # process 1
 _USUAL_PATH = "/usr/bin:/bin"
-_COVER_BYTES = 4096
+_ETC_PLACE = "/run/etc"
 _FIONREAD = getattr(termios, "FIONREAD", 0x541B)
 
 
@@ -190,27 +192,32 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
     yield from ("--dev", "/dev")
     for path, size in layout.temporary:
         yield from ("--perms", "1777", "--size", str(size), "--tmpfs", path)
+    etc = copy_of_etc(tuple(path for path in system_paths()[1] if path.startswith("/etc/")))
+    yield from ("--ro-bind", etc.root, _ETC_PLACE)
     for bind in layout.binds:
-        yield from ("--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path)
+        name = bind.path.removeprefix("/etc/")
+        if bind.path.startswith("/etc/") and name in etc.names:
+            yield from ("--symlink", f"{_ETC_PLACE}/{name}", bind.path)
+        else:
+            yield from ("--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path)
     yield from ("--proc", "/proc")
-    folders, files = _hidden()
-    for path in folders:
-        yield from ("--size", str(_COVER_BYTES), "--tmpfs", path, "--remount-ro", path)
-    for path in files:
-        yield from ("--ro-bind", "/dev/null", path)
-    # A device is written to all the same; its node, which is the host's, keeps its mode.
-    for path in (*(f"/dev/{name}" for name in DEVICES), "/dev", "/proc", "/"):
+    if os.geteuid() == 0:
+        for path in _kept_for_root():
+            yield from ("--ro-bind", "/dev/null", path)
+        # A device is written to all the same; its node, which is the host's, keeps its mode.
+        for name in DEVICES:
+            yield from ("--remount-ro", f"/dev/{name}")
+    for path in ("/dev", "/proc", "/"):
         yield from ("--remount-ro", path)
     # Segments of shared memory by key belong to no process, so nothing would bound them.
     yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program(shares_ipc=True)))
 
 
 @cache
-def _hidden() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Directories and files of this kernel's process table that are covered."""
-    paths = [path for path in (f"/proc/{name}" for name in HIDDEN_OF_PROC) if Path(path).exists()]
-    folders = tuple(path for path in paths if Path(path).is_dir())
-    return folders, tuple(path for path in paths if path not in folders)
+def _kept_for_root() -> tuple[str, ...]:
+    """Files of the process table that only root may read. The others tell a program what they tell any user."""
+    paths = [Path("/proc", name) for name in HIDDEN_OF_PROC]
+    return tuple(str(path) for path in paths if path.is_file() and not path.stat().st_mode & stat.S_IROTH)
 
 
 def _refuse_links(layout: Layout) -> None:
@@ -228,13 +235,13 @@ def _refuse_links(layout: Layout) -> None:
 
 
 def _require_program(launch: Launch, layout: Layout) -> None:
-    """bwrap's own way to say that a program is not there looks like the program's."""
+    """What bwrap prints when a program is not there looks like the program's own output."""
     name = launch.command[0]
     searched = launch.env.get("PATH", _USUAL_PATH).split(":")
     for folder in [""] if "/" in name else searched:
-        path = os.path.join(launch.cwd, folder, name)
-        if os.access(path, os.X_OK) and Path(path).is_file():
-            places = (os.path.realpath(os.path.dirname(path)), os.path.realpath(path))
+        path = Path(launch.cwd, folder, name)
+        if os.access(path, os.X_OK) and path.is_file():
+            places = (os.path.realpath(path.parent), os.path.realpath(path))
             shown = [os.path.realpath(bind.path) for bind in layout.binds]
             if all(any(f"{place}/".startswith(f"{root}/") for root in shown) for place in places):
                 return
