@@ -14,11 +14,17 @@ from typing import Any
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Limits, Network
+from satchel.sandbox.bubblewrap import BubblewrapExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.unconfined import UnconfinedExecutor
 
-BACKENDS = {"namespaces": NamespaceExecutor, "landlock": LandlockExecutor, "none": UnconfinedExecutor}
+BACKENDS = {
+    "bubblewrap": BubblewrapExecutor,
+    "namespaces": NamespaceExecutor,
+    "landlock": LandlockExecutor,
+    "none": UnconfinedExecutor,
+}
 
 
 def launch_of(fields: dict[str, Any]) -> Launch:

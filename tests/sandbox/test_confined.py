@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="both are parts 
 
 # Told as gaps of Landlock; everything else in the probe has to fail.
 OPEN_UNDER_LANDLOCK = {"stat outside", "chmod outside", "utime outside", "chmod a device"}
+FULL = ("bubblewrap", "namespaces")
 ROOT_ONLY = {"capabilities", "writable setting", "chmod a device", "read shadow"}
 
 
@@ -33,7 +34,7 @@ def there(request: pytest.FixtureRequest) -> Iterator[Host]:
         yield made
 
 
-@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces", "landlock"])
 def test_what_a_hostile_program_tries(there: Host, backend: str) -> None:
     with reachable(there) as told:
 
@@ -64,20 +65,20 @@ def test_what_a_hostile_program_tries(there: Host, backend: str) -> None:
     assert len(bound["attacks"]) == 34
 
 
-@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces", "landlock"])
 def test_a_program_has_its_environment_and_nothing_more(there: Host, backend: str) -> None:
     ran = there.run(backend, "/usr/bin/env", env={"ONLY": "this", "ODD": "a b\nc"})
     expected = {"PATH=/usr/bin:/bin", f"HOME={there.work}", f"TMPDIR={there.work}", "ONLY=this", "ODD=a b", "c"}
     assert set(ran["out"].splitlines()) == expected
 
 
-@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces", "landlock"])
 def test_a_program_has_three_descriptors(there: Host, backend: str) -> None:
     script = "import os\nfor n in range(3, 1024):\n  try: print(n, os.fstat(n))\n  except OSError: pass\nprint(os.fstat(0).st_rdev)"
     assert there.run(backend, "python3", "-c", script)["out"] == f"{os.makedev(1, 3)}\n"
 
 
-@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces", "landlock"])
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)])
 def test_it_ends_as_its_program_ends(there: Host, backend: str, script: str, code: int) -> None:
     assert there.run(backend, "/bin/sh", "-c", f"echo out; echo err >&2; {script}") == {
@@ -88,7 +89,7 @@ def test_it_ends_as_its_program_ends(there: Host, backend: str, script: str, cod
     }
 
 
-@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces", "landlock"])
 def test_a_program_that_is_not_there_is_told(there: Host, backend: str) -> None:
     ran = there.run(backend, "no-such-program")
     assert (ran["error"], "No such file" in ran["message"]) == ("launch-failed", True)
@@ -96,31 +97,35 @@ def test_a_program_that_is_not_there_is_told(there: Host, backend: str) -> None:
     assert there.run(backend, str(there.work / "plain"))["error"] == "launch-failed"
 
 
-def test_what_a_program_needs_for_its_ending_signals(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_what_a_program_needs_for_its_ending_signals(there: Host, backend: str) -> None:
     # An interpreter ignores some signals, and its children would inherit that.
-    ran = there.run("namespaces", "/bin/sh", "-c", "grep SigIgn /proc/self/status")
+    ran = there.run(backend, "/bin/sh", "-c", "grep SigIgn /proc/self/status")
     assert ran["out"].split()[1].strip("0") == ""
 
 
-def test_a_daemon_ends_with_the_program(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_a_daemon_ends_with_the_program(there: Host, backend: str) -> None:
     marker = f"marker-{secrets.token_hex(8)}"
     script = f"setsid sh -c 'sleep 300; : {marker}' </dev/null >/dev/null 2>&1 & sleep 0.2; echo started"
-    assert there.run("namespaces", "/bin/sh", "-c", script)["out"] == "started\n"
+    assert there.run(backend, "/bin/sh", "-c", script)["out"] == "started\n"
     assert not processes_with(marker)
 
 
-def test_the_deadline_ends_everything_and_keeps_what_was_printed(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_the_deadline_ends_everything_and_keeps_what_was_printed(there: Host, backend: str) -> None:
     marker = f"marker-{secrets.token_hex(8)}"
     script = f"trap '' TERM; echo first; (setsid sh -c 'sleep 300; : {marker}' &) ; while :; do sleep 1; done"
-    ran = there.run("namespaces", "/bin/sh", "-c", script, deadline_s=1.0)
+    ran = there.run(backend, "/bin/sh", "-c", script, deadline_s=1.0)
     assert (ran["code"], ran["stopped"], ran["out"]) == (None, "deadline", "first\n")
     assert not processes_with(marker)
 
 
-def test_everything_ends_with_the_host_process(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_everything_ends_with_the_host_process(there: Host, backend: str) -> None:
     marker = f"marker-{secrets.token_hex(8)}"
     script = f"setsid sh -c 'sleep 300; : {marker}' & touch ready; wait"
-    driver = there.driver("namespaces", there.launch("/bin/sh", "-c", script))
+    driver = there.driver(backend, there.launch("/bin/sh", "-c", script))
     until = time.monotonic() + 30
     while not (there.work / "ready").exists():
         assert time.monotonic() < until
@@ -161,12 +166,13 @@ import os; os._exit(0)
 
 
 @pytest.mark.parametrize("script", [FORKS, THREADS])
-def test_processes_are_bounded(there: Host, script: str) -> None:
-    ran = there.run("namespaces", "python3", "-c", script)
+@pytest.mark.parametrize("backend", FULL)
+def test_processes_are_bounded(there: Host, backend: str, script: str) -> None:
+    ran = there.run(backend, "python3", "-c", script)
     assert 50 < int(ran["out"]) < 128
 
 
-@pytest.mark.parametrize("backend", ["namespaces", "landlock"])
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces", "landlock"])
 def test_memory_and_files_are_bounded(there: Host, backend: str) -> None:
     mebibyte = 1024**2
     limits = {"memory_bytes": 256 * mebibyte, "file_bytes": 2 * mebibyte, "tmp_bytes": mebibyte, "open_files": 64}
@@ -181,24 +187,27 @@ def test_memory_and_files_are_bounded(there: Host, backend: str) -> None:
     assert "Too many open files" in ran["err"]
 
 
-def test_the_directories_in_memory_are_bounded(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_the_directories_in_memory_are_bounded(there: Host, backend: str) -> None:
     limits = {"tmp_bytes": 1024**2}
     script = "for at in /tmp /dev/shm; do head -c 3000000 /dev/zero > $at/big; done"
-    assert there.run("namespaces", "/bin/sh", "-c", script, limits=limits)["err"].count("No space left") == 2
+    assert there.run(backend, "/bin/sh", "-c", script, limits=limits)["err"].count("No space left") == 2
     many = "import os\nfor n in range(100000): open(f'/tmp/{n}', 'w').close()"
-    assert "No space left" in there.run("namespaces", "python3", "-c", many, limits=limits)["err"]
+    assert "No space left" in there.run(backend, "python3", "-c", many, limits=limits)["err"]
 
 
-def test_what_is_written_to_the_temporary_directory_dies_with_the_program(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_what_is_written_to_the_temporary_directory_dies_with_the_program(there: Host, backend: str) -> None:
     name = f"/tmp/left-{secrets.token_hex(8)}"
-    ran = there.run("namespaces", "/bin/sh", "-c", f"echo seen > {name}; cat {name}")
+    ran = there.run(backend, "/bin/sh", "-c", f"echo seen > {name}; cat {name}")
     assert (ran["out"], Path(name).exists()) == ("seen\n", False)
-    assert there.run("namespaces", "/bin/cat", name)["code"] == 1
+    assert there.run(backend, "/bin/cat", name)["code"] == 1
 
 
-def test_the_root_is_read_only_and_bare(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_the_root_is_read_only_and_bare(there: Host, backend: str) -> None:
     script = "touch /x /etc/x /dev/x /usr/x; ls /home /run /root /sys /mnt; ls /; cat /etc/passwd"
-    ran = there.run("namespaces", "/bin/sh", "-c", script)
+    ran = there.run(backend, "/bin/sh", "-c", script)
     assert ran["err"].count("Read-only file system") == 4
     assert ran["err"].count("No such file") == 3
     name = "root" if there.uid == 0 else "user"
@@ -206,23 +215,25 @@ def test_the_root_is_read_only_and_bare(there: Host) -> None:
     assert len([line for line in ran["out"].splitlines() if ":" in line and "/" in line]) == 2 + 2  # and two of ls
 
 
-def test_a_writable_directory_may_lie_in_a_readable_one(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_a_writable_directory_may_lie_in_a_readable_one(there: Host, backend: str) -> None:
     inner = there.root / "readonly" / "inner"
     inner.mkdir()
     os.chown(inner, there.uid, there.uid)
     launch = there.launch("/bin/sh", "-c", f"echo yes > {inner}/out; echo no > {inner}/../out")
     launch["writable"].append(str(inner))
-    process = there.driver("namespaces", launch)
+    process = there.driver(backend, launch)
     ran = json.loads(process.communicate()[0])
     assert (ran["code"], (inner / "out").read_text(), inner.parent.joinpath("out").exists()) == (2, "yes\n", False)
 
 
-def test_inside_a_sandbox_there_is_no_other_one(there: Host) -> None:
+@pytest.mark.parametrize("backend", FULL)
+def test_inside_a_sandbox_there_is_no_other_one(there: Host, backend: str) -> None:
     source = str(there.root / "source")
-    asked = json.dumps({"backend": "namespaces", "launch": there.launch("/bin/true", readable=[])})
+    asked = json.dumps({"backend": backend, "launch": there.launch("/bin/true", readable=[])})
     (there.work / "asked").write_text(asked)
     ran = there.run(
-        "namespaces",
+        backend,
         "/bin/sh",
         "-c",
         f"exec {interpreter(there.user)} {source}/driver.py < asked",
@@ -235,6 +246,6 @@ def test_inside_a_sandbox_there_is_no_other_one(there: Host) -> None:
 def test_with_the_network_open_the_host_is_reached(there: Host) -> None:
     with reachable(there) as told:
         script = f"import socket; socket.create_connection(('127.0.0.1', {told['port']}), 2); print('reached')"
-        for backend in ("namespaces", "landlock"):
+        for backend in ("bubblewrap", "namespaces", "landlock"):
             assert there.run(backend, "python3", "-c", script, network="open")["out"] == "reached\n"
             assert there.run(backend, "python3", "-c", script)["code"] == 1

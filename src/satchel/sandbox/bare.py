@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import marshal
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,6 @@ from types import CodeType
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Outcome, Stopped
 from satchel.sandbox.process import ProcessJob, start_process
-from satchel.sandbox.watch import watch
 
 _ENDING_S = 5.0  # for the kernel to end what is inside
 
@@ -84,10 +84,9 @@ class BareJob:
     It has ended when process 1 of the program's own process table has: only then is nothing left inside.
     """
 
-    def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None], launch: Launch) -> None:
+    def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
         self._job = job
         self._on_end = on_end
-        self._watching = asyncio.ensure_future(watch(job.pid, launch, job.stop))
         self._ending = asyncio.ensure_future(self._end(first))
 
     @property
@@ -113,20 +112,22 @@ class BareJob:
         try:
             return await self._job.wait()
         finally:
-            self._watching.cancel()
             if first is not None:
-                await _ended(first)
+                await ended(first)
             await asyncio.to_thread(self._on_end)
 
 
-async def _ended(first: int) -> None:
-    """Waits for process 1, whose number the kernel keeps until everything inside has ended, and lets go of it."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(first, ended.set)
+async def ended(first: int) -> None:
+    """Ends process 1, waits until the kernel has ended everything inside with it, and closes this handle on it."""
+    with contextlib.suppress(ProcessLookupError):
+        # It may have been too young to learn that its parent was killed.
+        signal.pidfd_send_signal(first, signal.SIGKILL)
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(first, over.set)
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENDING_S):
-                await ended.wait()
+                await over.wait()
     finally:
         loop.remove_reader(first)
         os.close(first)
@@ -155,7 +156,7 @@ async def start_bare(modules: tuple[str, ...], prepare: Callable[[], Prepared], 
             await job.kill()
             raise
         undo.pop_all()
-    started = BareJob(job, first, on_end, launch)
+    started = BareJob(job, first, on_end)
     if failure:
         await started.kill()
         raise _refusal(failure, launch)

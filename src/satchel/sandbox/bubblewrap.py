@@ -1,52 +1,50 @@
-"""Confinement by bubblewrap, the first choice on Linux."""
+"""Confinement by bubblewrap: the same root as the namespace backend's, built by a small program made for it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
-import shutil
-from collections.abc import Callable, Sequence
+import resource
+import stat
+import struct
+import termios
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
-from satchel.sandbox.layout import HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout
-from satchel.sandbox.pids import PARENT, make_group
-from satchel.sandbox.process import start_process
+from satchel.sandbox.etc import copy_of_etc
+from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout, system_paths
+from satchel.sandbox.limits import own_limits
+from satchel.sandbox.pids import PARENT, PidsGroup, make_group
+from satchel.sandbox.process import ProcessJob, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
+from satchel.sandbox.watch import require_room
 
-PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
-PRLIMIT = "/usr/bin/prlimit"
-_LOCKED_BYTES = 8 * 1024**2
-_OUTSIDE = 3  # processes of ours in the group: bwrap twice, and prlimit
-_ENTER = 'echo 0 >"$1" && shift && exec "$@"'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Made:
-    """A command with the descriptors that it needs, and what is done when nothing is left of it."""
-
-    command: tuple[str, ...]
-    descriptors: tuple[int, ...]
-    on_end: Callable[[], None]
+PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
+_OUR_PROCESSES = 1  # process 1
+_USUAL_PATH = "/usr/bin:/bin"
+_ETC_PLACE = "/run/etc"
+_FIONREAD = getattr(termios, "FIONREAD", 0x541B)
 
 
 class BubblewrapExecutor:
-    """An ``Executor`` with every namespace, no capability, the system call filter and bounds inside."""
+    """An ``Executor`` over a program of ``PLACES``. What holds on this host is for ``detect`` to find out."""
 
-    def __init__(self, program: str, version: str = "") -> None:
+    def __init__(self, program: str = PLACES[0], version: str = "") -> None:
         self._program = program
         self._version = version
 
     @property
     def confinement(self) -> Confinement:
-        # A read-only mount of a device cannot be used as a device, so its mode is open to whoever owns the node.
-        gaps = () if os.geteuid() else ("the modes of the host's device nodes may be changed",)
-        gaps += () if os.geteuid() or PARENT else ("the number of processes is not bounded",)
+        gaps = () if os.geteuid() or PARENT else ("the number of processes is not bounded",)
         return Confinement(
             backend="bubblewrap",
             version=self._version,
@@ -64,141 +62,230 @@ class BubblewrapExecutor:
 
     @property
     def unavailable_reason(self) -> str:
+        """What can be told without trying; a host may forbid user namespaces all the same."""
+        try:
+            filter_program()
+        except SandboxError as error:
+            return error.message
         return ""
 
     async def start(self, launch: Launch) -> BareJob:
-        making = asyncio.ensure_future(asyncio.to_thread(self._made, launch))
+        preparing = asyncio.ensure_future(asyncio.to_thread(_prepared, launch))
         try:
-            made = await asyncio.shield(making)
+            prepared = await asyncio.shield(preparing)
         except asyncio.CancelledError:
-            making.add_done_callback(_let_go)
+            preparing.add_done_callback(_let_go)
             raise
-        reading, writing = os.pipe()
         try:
-            child = replace(launch, env={}, cwd="/")
-            command = tuple(str(writing) if word == _STATUS else word for word in made.command)
-            job = await start_process(command, child, pass_fds=(*made.descriptors, writing))
+            job, telling, going = await self._spawn(prepared, launch)
         except BaseException:
-            os.close(reading)
-            await asyncio.to_thread(made.on_end)
+            await asyncio.to_thread(prepared.on_end)
             raise
         finally:
-            os.close(writing)
-            _close(made.descriptors)
+            prepared.close()
+        first: int | None = None
         try:
-            first = _first(await everything(reading))
-        except BaseException:
-            await job.kill()
-            await asyncio.to_thread(made.on_end)
+            told = await everything(telling)
+            inside = int(json.loads(told)["child-pid"]) if told else 0
+            if inside:
+                first = os.pidfd_open(inside)
+                _bound(inside, launch.limits, prepared.group)
+                job.guard.inside = inside
+            is_set_up = bool(inside) and await _has_gone(going)
+        except BaseException as error:
+            await _undo(job, first, prepared.on_end)
+            if isinstance(error, OSError):
+                raise _unavailable(str(error)) from error
             raise
-        return BareJob(job, first, made.on_end, launch)
+        finally:
+            os.close(going)
+        started = BareJob(job, first, prepared.on_end)
+        if not is_set_up:
+            raise _unavailable((await started.wait()).stderr.text.strip() or "bwrap did not say why")
+        return started
 
     async def run(self, launch: Launch) -> Outcome:
         return await (await self.start(launch)).wait()
 
-    def _made(self, launch: Launch) -> _Made:
-        """Looks at the host's directories and makes the descriptors. Blocks."""
-        if isinstance(launch.command, str) or not launch.command:
-            raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
-        if not shutil.which(launch.command[0], path=launch.env.get("PATH", "")):
-            raise program_missing(launch.command[0], "No such file or directory")
-        layout = root_layout(launch)
-        opened: list[int] = []
+    async def _spawn(self, prepared: _Prepared, launch: Launch) -> tuple[ProcessJob, int, int]:
+        """The job, where bwrap tells of process 1, and where it is told to go on."""
+        telling, tell = os.pipe()
+        go, going = os.pipe()
+        argv = [self._program, "--args", str(prepared.arguments), "--info-fd", str(tell), "--block-fd", str(go), "--"]
+        # Process 1 keeps the environment in which bwrap was started.
+        outside = replace(launch, env={}, cwd="/")
         try:
-            words = _words(launch, layout, lambda content: _opened(opened, content))
-            arguments = _opened(opened, b"\0".join(os.fsencode(word) for word in words) + b"\0")
-            filtered = _opened(opened, filter_program())
+            job = await start_process(
+                (*argv, *launch.command), outside, pass_fds=(prepared.arguments, *prepared.descriptors, tell, go)
+            )
         except BaseException:
-            _close(opened)
+            os.close(telling)
+            os.close(going)
             raise
-        group = make_group(PARENT, launch.limits.processes + _OUTSIDE) if os.geteuid() == 0 else None
-        command = (
-            *(("/bin/sh", "-c", _ENTER, "sh", group.entrance) if group else ()),
-            self._program,
-            "--args",
-            str(arguments),
-            "--seccomp",
-            str(filtered),
-            "--info-fd",
-            _STATUS,
-            "--",
-            *_limited(launch.limits),
-            *launch.command,
-        )
-        return _Made(command=command, descriptors=tuple(opened), on_end=group.remove if group else _nothing)
+        finally:
+            os.close(tell)
+            os.close(go)
+        return job, telling, going
 
 
-_STATUS = "{status}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    arguments: int
+    descriptors: tuple[int, ...]
+    group: PidsGroup | None
+
+    def close(self) -> None:
+        for descriptor in (self.arguments, *self.descriptors):
+            os.close(descriptor)
+
+    def on_end(self) -> None:
+        if self.group is not None:
+            self.group.remove()
 
 
-def _nothing() -> None:
-    """Nothing is left to be done."""
+def _prepared(launch: Launch) -> _Prepared:
+    """Everything that is looked up or written before bwrap starts, off the event loop."""
+    if isinstance(launch.command, str) or not launch.command:
+        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    require_room(launch)
+    layout = root_layout(launch)
+    _refuse_links(layout)
+    _require_program(launch, layout)
+    with contextlib.ExitStack() as opened:
+        descriptors: list[int] = []
+
+        def opened_on(content: bytes) -> int:
+            handle = in_memory(content)
+            opened.callback(os.close, handle)
+            return handle
+
+        def handed(content: bytes) -> str:
+            descriptors.append(opened_on(content))
+            return str(descriptors[-1])
+
+        arguments = [os.fsencode(text) for text in _arguments(launch, layout, handed)]
+        if any(b"\0" in text for text in arguments):
+            raise SandboxError("launch-failed", "The environment has a value with a NUL character.")
+        written = opened_on(b"\0".join(arguments))
+        group = make_group(PARENT, launch.limits.processes + _OUR_PROCESSES) if os.geteuid() == 0 else None
+        opened.pop_all()
+    return _Prepared(arguments=written, descriptors=tuple(descriptors), group=group)
 
 
-def _words(launch: Launch, layout: Layout, held: Callable[[bytes], int]) -> list[str]:
-    """The options. Targets are only ever made in what is new or read-only: programs had no hand in it."""
-    words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    words += [] if launch.network.mode == "open" else ["--unshare-net"]
-    words += ["--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", HOSTNAME]
-    words += ["--clearenv"]
+def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -> Iterator[str]:
+    yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
+    if launch.network.mode == "open":
+        yield "--share-net"
+    yield from ("--cap-drop", "ALL", "--hostname", HOSTNAME, "--clearenv")
     for name, value in launch.env.items():
-        words += ["--setenv", name, value]
+        if not name or "=" in name:
+            raise SandboxError("launch-failed", f"{name!r} is no name of an environment variable.")
+        yield from ("--setenv", name, value)
+    for path in ("/etc", "/run", "/var", "/home"):
+        yield from ("--perms", "0755", "--dir", path)
     for path, target in layout.links:
-        words += ["--symlink", target, path]
+        yield from ("--symlink", target, path)
     for path, content in layout.files:
-        words += ["--perms", "0644", "--ro-bind-data", str(held(content)), path]
-    words += ["--dev", "/dev"]
+        yield from ("--perms", "0644", "--file", handed(content), path)
+    yield from ("--dev", "/dev")
     for path, size in layout.temporary:
-        words += ["--size", str(size), "--perms", "1777", "--tmpfs", path]
+        yield from ("--perms", "1777", "--size", str(size), "--tmpfs", path)
+    etc = copy_of_etc(tuple(path for path in system_paths()[1] if path.startswith("/etc/")))
+    yield from ("--ro-bind", etc.root, _ETC_PLACE)
     for bind in layout.binds:
-        words += ["--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path]
-    for path in ("/run", "/var", "/home"):
-        words += ["--dir", path]
-    words += ["--proc", "/proc"]
-    for name in HIDDEN_OF_PROC:
-        if os.path.isdir(f"/proc/{name}"):  # noqa: PTH112
-            words += ["--size", "4096", "--perms", "0555", "--tmpfs", f"/proc/{name}"]
-        elif os.path.exists(f"/proc/{name}"):  # noqa: PTH110
-            words += ["--ro-bind", "/dev/null", f"/proc/{name}"]
+        name = bind.path.removeprefix("/etc/")
+        if bind.path.startswith("/etc/") and name in etc.names:
+            yield from ("--symlink", f"{_ETC_PLACE}/{name}", bind.path)
+        else:
+            yield from ("--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path)
+    yield from ("--proc", "/proc")
+    if os.geteuid() == 0:
+        for path in _kept_for_root():
+            yield from ("--ro-bind", "/dev/null", path)
+        # A device is written to all the same; its node, which is the host's, keeps its mode.
+        for name in DEVICES:
+            yield from ("--remount-ro", f"/dev/{name}")
     for path in ("/dev", "/proc", "/"):
-        words += ["--remount-ro", path]
-    return [*words, "--chdir", launch.cwd]
+        yield from ("--remount-ro", path)
+    # Segments of shared memory by key belong to no process, so nothing would bound them.
+    yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program(shares_ipc=True)))
 
 
-def _limited(limits: Limits) -> tuple[str, ...]:
-    """Set inside, where processes are counted from none."""
-    bounds = {
-        "data": limits.memory_bytes,
-        "cpu": limits.cpu_s,
-        "fsize": limits.file_bytes,
-        "nofile": limits.open_files,
-        "memlock": _LOCKED_BYTES,
-        "core": 0,
-        "nproc": limits.processes,
-    }
-    return (PRLIMIT, *(f"--{name}={value}" for name, value in bounds.items()), "--")
+@cache
+def _kept_for_root() -> tuple[str, ...]:
+    """Files of the process table that only root may read. The others tell a program what they tell any user."""
+    paths = [Path("/proc", name) for name in HIDDEN_OF_PROC]
+    return tuple(str(path) for path in paths if path.is_file() and not path.stat().st_mode & stat.S_IROTH)
 
 
-def _first(status: bytes) -> int | None:
-    """A handle on process 1 inside."""
-    with contextlib.suppress(ValueError, KeyError, TypeError, ProcessLookupError):
-        return os.pidfd_open(int(json.loads(status)["child-pid"]))
-    return None  # it has ended already
+def _refuse_links(layout: Layout) -> None:
+    """No place of a mount leads through a link below another mount: bwrap would follow it, to a place of the host."""
+    for bind in layout.binds:
+        for other in layout.binds:
+            if bind.path.startswith(f"{other.path}/"):
+                below = bind.path[len(other.path) :]
+                if os.path.realpath(bind.path) != os.path.realpath(other.path) + below:
+                    raise SandboxError(
+                        "launch-failed",
+                        f"{bind.path} leads through a link in {other.path}.",
+                        hint="Name other paths for this program.",
+                    )
 
 
-def _opened(opened: list[int], content: bytes) -> int:
-    descriptor = in_memory(content)
-    opened.append(descriptor)
-    return descriptor
+def _require_program(launch: Launch, layout: Layout) -> None:
+    """What bwrap prints when a program is not there looks like the program's own output."""
+    name = launch.command[0]
+    searched = launch.env.get("PATH", _USUAL_PATH).split(":")
+    for folder in [""] if "/" in name else searched:
+        path = Path(launch.cwd, folder, name)
+        if os.access(path, os.X_OK) and path.is_file():
+            places = (os.path.realpath(path.parent), os.path.realpath(path))
+            shown = [os.path.realpath(bind.path) for bind in layout.binds]
+            if all(any(f"{place}/".startswith(f"{root}/") for root in shown) for place in places):
+                return
+    raise program_missing(name, "No such file, or none that may be run, where the sandbox shows it")
 
 
-def _close(descriptors: Sequence[int]) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
+def _bound(inside: int, limits: Limits, group: PidsGroup | None) -> None:
+    """Bounds process 1, and so all that it will start, while it waits for us. Counted in its own user namespace."""
+    for number, value in own_limits(limits):
+        _, hard = resource.getrlimit(number)
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.prlimit(inside, number, (bound, bound))
+    if group is not None:
+        Path(group.entrance).write_text(str(inside), encoding="ascii")
 
 
-def _let_go(making: asyncio.Future[_Made]) -> None:
-    if not making.cancelled() and making.exception() is None:
-        made = making.result()
-        _close(made.descriptors)
-        making.get_loop().run_in_executor(None, made.on_end)
+async def _has_gone(going: int) -> bool:
+    """Lets process 1 go on; whether it came so far that it read this, which is when its root is complete."""
+    loop, closed = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        os.write(going, b"\n")
+    except BrokenPipeError:
+        return False
+    loop.add_reader(going, closed.set)  # nobody holds the other end any more
+    try:
+        await closed.wait()
+    finally:
+        loop.remove_reader(going)
+    (unread,) = struct.unpack("i", fcntl.ioctl(going, _FIONREAD, bytes(4)))
+    return unread == 0
+
+
+async def _undo(job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
+    await BareJob(job, first, on_end).kill()
+
+
+def _unavailable(reason: str) -> SandboxError:
+    return SandboxError(
+        "sandbox-unavailable",
+        f"The sandbox could not be set up: {reason.removeprefix('bwrap: ')}.",
+        hint="satchel doctor says what this host offers.",
+    )
+
+
+def _let_go(preparing: asyncio.Future[_Prepared]) -> None:
+    if not preparing.cancelled() and preparing.exception() is None:
+        prepared = preparing.result()
+        prepared.close()
+        preparing.get_loop().run_in_executor(None, prepared.on_end)

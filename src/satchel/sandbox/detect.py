@@ -16,7 +16,7 @@ from typing import Literal
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Executor, Job, Launch, Outcome, Shell
-from satchel.sandbox.bubblewrap import PLACES, PRLIMIT, BubblewrapExecutor
+from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
 from satchel.sandbox.hosts import HostsExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
@@ -130,9 +130,7 @@ async def _look(floor: str) -> tuple[tuple[Executor, BackendReport], ...]:
     bubblewrap = await _bubblewrap(floor)
     namespaces = await _tried(NamespaceExecutor())
     landlock = await _tried(LandlockExecutor())
-    # Root owns the host's device nodes, and bubblewrap leaves their modes to it: for root the other one holds more.
-    both = (namespaces, bubblewrap) if os.geteuid() == 0 else (bubblewrap, namespaces)
-    return (*both, landlock)
+    return (bubblewrap, namespaces, landlock)
 
 
 async def _look_elsewhere() -> tuple[tuple[Executor, BackendReport], ...]:
@@ -160,8 +158,6 @@ async def _bubblewrap(floor: str) -> tuple[Executor, BackendReport]:
     known = BackendReport(backend="bubblewrap", version=version, confinement=executor.confinement)
     if not program:
         return executor, replace(known, reason="it is not installed", hint="Debian: apt install bubblewrap")
-    if not os.access(PRLIMIT, os.X_OK):
-        return executor, replace(known, reason=f"{PRLIMIT} is not there", hint="Debian: apt install util-linux")
     if floor and _numbers(version) < _numbers(floor):
         reason = f"version {version or 'unknown'} is older than {floor}, the oldest that is accepted here"
         return executor, replace(known, reason=reason, hint="Install a newer one, or change the floor.")

@@ -1,4 +1,4 @@
-"""A started program: what it prints is read within bounds, its deadline holds, and its whole group ends with it."""
+"""A started program: its output, deadline, memory and writing are bounded, and its whole group ends with it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Captured, Launch, Outcome, Stopped
+from satchel.sandbox.watch import Watch
 
 _DRAIN_S = 1.0  # for what a program wrote just before it ended
 
@@ -23,14 +24,26 @@ class ProcessJob:
     """
 
     def __init__(
-        self, process: Process, launch: Launch, reading: tuple[_Reading, ...], on_end: Callable[[], None]
+        self,
+        process: Process,
+        launch: Launch,
+        reading: tuple[_Reading, ...],
+        watch: Watch,
+        on_end: Callable[[], None],
     ) -> None:
         self._process = process
+        self._guard = watch
         self._reading = reading
         self._on_end = on_end
         self._stopped: Stopped = ""
         self._began = time.monotonic()
         self._watching = asyncio.ensure_future(self._watch(launch.deadline_s))
+        self._guarding = asyncio.ensure_future(watch.run(self))
+
+    @property
+    def guard(self) -> Watch:
+        """What looks at its memory and at what it writes."""
+        return self._guard
 
     @property
     def pid(self) -> int:
@@ -63,6 +76,7 @@ class ProcessJob:
             # What the program left running in the background goes with it.
             _kill_group(self._process)
             await self._process.wait()
+            self._guarding.cancel()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_DRAIN_S):
                     for reading in self._reading:
@@ -97,6 +111,7 @@ async def start_process(
     """
     reading: list[_Reading] = []
     writing: list[int] = []
+    watch = Watch(launch)
     try:
         if launch.log_path:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
@@ -129,7 +144,7 @@ async def start_process(
     finally:
         for descriptor in writing:
             os.close(descriptor)
-    return ProcessJob(process, launch, tuple(reading), on_end)
+    return ProcessJob(process, launch, tuple(reading), watch, on_end)
 
 
 class _Capture(asyncio.Protocol):

@@ -1,80 +1,248 @@
-"""Bounds that no kernel setting gives: the memory of all processes of a launch, and all that it writes."""
+"""What no limit of the kernel bounds: all that a program writes together, and the memory of all its processes."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Protocol
 
+from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Stopped
+from satchel.sandbox.layout import INODES_PER_MIB
 
-_EVERY_S = 0.5
-_MOST_ENTRIES = 200_000  # of writable directories, beyond which their size is not known and nothing more may be added
-_FREE_BYTES = 64 * 1024**2  # what stays free on a disk
-
-
-async def watch(pid: int, launch: Launch, stop: Callable[[Stopped], None]) -> None:
-    """Stops what runs below ``pid`` when it goes past the launch's bounds. Runs until it is cancelled."""
-    before = await asyncio.to_thread(_written, launch.writable)
-    while True:
-        await asyncio.sleep(_EVERY_S)
-        if await asyncio.to_thread(_memory, pid) > launch.limits.memory_bytes:
-            stop("memory")
-        elif await asyncio.to_thread(_is_over, launch, before):
-            stop("written")
+FREE_BYTES = 64 * 1024**2  # of a file system, which no program gets
+_ENTRY_BYTES = 1024  # what a name and an inode take, so that empty files count
+_MOST_ENTRIES = 1_000_000
+_FIRST_LOOK_S, _LOOK_S = 0.05, 0.1
+_WALK_S, _WALK_SHARE = 1.0, 10  # between two walks: a second, ten times the last one; earlier when space goes away
+_STEPS = 16  # of the limit: that much less space asks for a walk
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
-def _is_over(launch: Launch, before: int) -> bool:
-    if _written(launch.writable) - before > launch.limits.written_bytes:
-        return True
-    for path in launch.writable:
-        with contextlib.suppress(OSError):
-            disk = os.statvfs(path)
-            if disk.f_bavail * disk.f_frsize < _FREE_BYTES:
-                return True
-    return False
+class Stoppable(Protocol):
+    """A started program that can be ended for a reason."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def stop(self, reason: Stopped) -> None: ...
 
 
-def _written(paths: Sequence[str]) -> int:
-    """Bytes on disk below ``paths``. No link is followed; what is removed meanwhile counts nothing."""
-    total = entries = 0
-    seen: set[tuple[int, int]] = set()
+class Watch:
+    """Looks at one launch every tenth of a second, off the event loop, and ends it when it has gone too far.
+
+    It begins before the program does. ``inside`` is a process that has a root of its own, 0 without one: then the
+    files of the directories in memory there are counted, too.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.inside = 0
+        self._limits = launch.limits
+        self._roots = _outermost(launch.writable)
+        self._devices: set[int] = set()
+        self._at_first = self._written = self._free = 0
+        self._next_walk = 0.0
+        self._begun = asyncio.get_running_loop().run_in_executor(None, self._begin)
+
+    async def run(self, job: Stoppable) -> None:
+        """Runs until the program is stopped or this is cancelled."""
+        await self._begun
+        await asyncio.sleep(_FIRST_LOOK_S)
+        while not (reason := await asyncio.to_thread(self.look, job.pid)):
+            await asyncio.sleep(_LOOK_S)
+        job.stop(reason)
+
+    def look(self, pid: int) -> Stopped:
+        """Why the program with this process has to end, "" when it may go on. Reads the disk."""
+        pids = list(_tree(pid))
+        in_memory, on_disk = self._unlinked(pids)
+        most = self._limits.memory_bytes - in_memory
+        # Resident pages that are shared count for each of their users; their shares are slower to read.
+        if sum(map(_resident, pids)) > most and sum(map(_proportional, pids)) > most:
+            return "memory"
+        return "written" if self._fills_memory() or self._fills_disk(on_disk) else ""
+
+    def _begin(self) -> None:
+        for root in self._roots:
+            with suppress(OSError):
+                self._devices.add(os.stat(root).st_dev)  # noqa: PTH116
+        self._free = free_bytes(self._roots)
+        self._at_first = self._size()
+
+    def _fills_disk(self, unlinked: int) -> bool:
+        free, now = free_bytes(self._roots), time.monotonic()
+        if self._roots and free < FREE_BYTES:
+            return True
+        if now >= self._next_walk or self._free - free > self._limits.written_bytes // _STEPS:
+            self._written = self._size() - self._at_first
+            self._free = free
+            self._next_walk = now + max(_WALK_S, _WALK_SHARE * (time.monotonic() - now))
+        return self._written + unlinked > self._limits.written_bytes
+
+    def _fills_memory(self) -> bool:
+        """Whether the directories in memory hold more files than their size allows for."""
+        if not self.inside:
+            return False
+        most = max(1024, self._limits.tmp_bytes // 1024**2 * INODES_PER_MIB)
+        for name in ("tmp", "dev/shm"):
+            with suppress(OSError):
+                seen = os.statvfs(f"/proc/{self.inside}/root/{name}")
+                if seen.f_files - seen.f_ffree > most:
+                    return True
+        return False
+
+    def _size(self) -> int:
+        return sum(map(tree_bytes, self._roots))
+
+    def _unlinked(self, pids: Iterable[int]) -> tuple[int, int]:
+        """Bytes of the open files that have no name any more: in memory, and where the program may write."""
+        found: dict[tuple[int, int], int] = {}
+        for pid in pids:
+            with suppress(OSError):
+                for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208 - names only
+                    with suppress(OSError):
+                        seen = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
+                        if not seen.st_nlink and stat.S_ISREG(seen.st_mode):
+                            found[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+        on_disk = sum(size for (device, _), size in found.items() if device in self._devices)
+        return sum(found.values()) - on_disk, on_disk
+
+
+def require_room(launch: Launch) -> None:
+    """Refuses a launch whose directories have no space left. Reads the disk.
+
+    Raises:
+        SandboxError: launch-failed.
+    """
+    if launch.writable and free_bytes(launch.writable) < FREE_BYTES:
+        raise SandboxError(
+            "launch-failed",
+            f"Less than {FREE_BYTES // 1024**2} MiB are free where the program may write.",
+            hint="Make room on that file system.",
+        )
+
+
+def free_bytes(paths: Iterable[str]) -> int:
+    """What is free on the fullest of their file systems for an ordinary user; 0 without paths."""
+    found: list[int] = []
     for path in paths:
-        for entry in _entries(path):
-            entries += 1
-            if entries > _MOST_ENTRIES:
-                return 1 << 62
-            with contextlib.suppress(OSError):
-                found = entry.stat(follow_symlinks=False)
-                if found.st_nlink == 1 or (found.st_dev, found.st_ino) not in seen:
-                    total += found.st_blocks * 512
-                if found.st_nlink > 1:
-                    seen.add((found.st_dev, found.st_ino))
-    return total
+        with suppress(OSError):
+            seen = os.statvfs(path)
+            found.append(seen.f_bavail * seen.f_frsize)
+    return min(found, default=0)
 
 
-def _entries(path: str) -> Iterator[os.DirEntry[str]]:
-    waiting = [path]
-    while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listed:
-            for entry in listed:
-                yield entry
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+def tree_bytes(root: str) -> int:
+    """What a directory, or a file, and all below it take on the disk. Follows no link, however the tree changes."""
+    total = entries = 0
+    linked: set[tuple[int, int]] = set()
+    try:
+        here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        with suppress(OSError):
+            total = os.lstat(root).st_blocks * 512
+        return total
+    # A path from the top could be led elsewhere meanwhile, and is too long in a deep tree; so one step at a time.
+    above: list[tuple[tuple[int, int], list[str]]] = []
+    try:
+        names: list[str] | None = None
+        while True:
+            if names is None:
+                names = []
+                with os.scandir(here) as listing:
+                    for entry in listing:
+                        entries += 1
+                        if entry.is_dir(follow_symlinks=False):
+                            names.append(entry.name)
+                            continue
+                        with suppress(OSError):
+                            seen = entry.stat(follow_symlinks=False)
+                            key = (seen.st_dev, seen.st_ino)
+                            if seen.st_nlink == 1 or key not in linked:
+                                total += seen.st_blocks * 512
+                            if seen.st_nlink > 1:
+                                linked.add(key)
+                if entries > _MOST_ENTRIES:
+                    break
+            if names:
+                deeper = _step(here, names.pop())
+                if deeper is not None:
+                    above.append((_identity(here), names))
+                    os.close(here)
+                    here, names = deeper, None
+                continue
+            if not above:
+                break
+            expected, names = above.pop()
+            higher = _step(here, "..")
+            if higher is None:
+                break
+            os.close(here)
+            here = higher
+            if _identity(here) != expected:  # moved meanwhile: the next walk sees it
+                break
+    except OSError:
+        pass  # a part that went away meanwhile
+    finally:
+        os.close(here)
+    return total + entries * _ENTRY_BYTES
 
 
-def _memory(pid: int) -> int:
-    """Bytes in memory of ``pid`` and all below it, shared pages in shares."""
-    total, waiting = 0, [pid]
+def _step(directory: int, name: str) -> int | None:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=directory)
+    except OSError:
+        return None
+
+
+def _identity(directory: int) -> tuple[int, int]:
+    seen = os.fstat(directory)
+    return seen.st_dev, seen.st_ino
+
+
+def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    known = set(paths)
+    return tuple(
+        path for path in known if not any(path != other and path.startswith(f"{other.rstrip('/')}/") for other in known)
+    )
+
+
+def _tree(pid: int) -> Iterator[int]:
+    """A process and all that descend from it, by what Linux tells; elsewhere nothing."""
+    waiting = [pid]
     while waiting:
         one = waiting.pop()
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            rollup = Path(f"/proc/{one}/smaps_rollup").read_text(encoding="ascii", errors="replace")
-            total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")) * 1024
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError):
             for task in os.listdir(f"/proc/{one}/task"):  # noqa: PTH208
-                children = Path(f"/proc/{one}/task/{task}/children").read_text(encoding="ascii")
-                waiting += [int(child) for child in children.split()]
-    return total
+                with suppress(OSError):
+                    waiting += map(int, _read(f"/proc/{one}/task/{task}/children").split())
+            yield one
+
+
+def _resident(pid: int) -> int:
+    fields = _read_or_nothing(f"/proc/{pid}/statm").split()
+    return int(fields[1]) * _PAGE if len(fields) > 1 else 0
+
+
+def _proportional(pid: int) -> int:
+    for line in _read_or_nothing(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith(b"Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _read_or_nothing(path: str) -> bytes:
+    try:
+        return _read(path)
+    except OSError:
+        return b""
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", 0) as file:  # noqa: PTH123 - read often
+        return file.read()

@@ -1,0 +1,94 @@
+"""What a program may read of ``/etc``, copied once, so that it takes one mount of a launch instead of one a file."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_PREFIX = "satchel-etc-"
+_MOST_BYTES = 16 * 1024**2
+_MOST_ENTRIES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcCopy:
+    """``root`` holds each of ``names``, the paths of the host without ``/etc/``, at the same place below it."""
+
+    root: str
+    names: frozenset[str]
+
+
+@cache
+def copy_of_etc(paths: tuple[str, ...]) -> EtcCopy:
+    """Copies these paths below ``/etc``, once a process; removed at its exit. What is too large is left out.
+
+    Raises:
+        OSError: there is no place for temporary files.
+    """
+    _sweep(Path(tempfile.gettempdir()))
+    root = os.path.realpath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    atexit.register(_remove, root, os.getpid())
+    left = [_MOST_BYTES, _MOST_ENTRIES]
+    names: set[str] = set()
+    for path in paths:
+        name = path.removeprefix("/etc/")
+        target = Path(root, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _copy(Path(path), target, left)
+        except (OSError, OverflowError):
+            _discard(target)
+        else:
+            names.add(name)
+    return EtcCopy(root=root, names=frozenset(names))
+
+
+def _copy(source: Path, target: Path, left: list[int]) -> None:
+    """Links stay links but at the top, special files are left out. Raises ``OverflowError`` when it is too much."""
+    left[1] -= 1
+    if min(left) < 0:
+        raise OverflowError
+    if source.is_dir():
+        target.mkdir()
+        for entry in sorted(source.iterdir()):
+            if entry.is_symlink():
+                left[1] -= 1
+                (target / entry.name).symlink_to(entry.readlink())
+            elif stat.S_ISDIR(mode := entry.lstat().st_mode) or stat.S_ISREG(mode):
+                # What this user may not read, none of its programs could read either.
+                with contextlib.suppress(PermissionError):
+                    _copy(entry, target / entry.name, left)
+        return
+    left[0] -= source.stat().st_size
+    if left[0] < 0:
+        raise OverflowError
+    shutil.copyfile(source, target)
+    target.chmod(0o644)
+
+
+def _discard(target: Path) -> None:
+    with contextlib.suppress(OSError):
+        target.unlink(missing_ok=True) if not target.is_dir() else shutil.rmtree(target)
+
+
+def _remove(root: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a child that was forked
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes the copies of processes that were killed."""
+    stale: Iterable[Path] = folder.glob(f"{_PREFIX}*-*")
+    for path in stale:
+        owner = path.name.removeprefix(_PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if owner.isdigit() and path.lstat().st_uid == os.geteuid() and not Path(f"/proc/{owner}").exists():
+                shutil.rmtree(path)
