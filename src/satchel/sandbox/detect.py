@@ -154,18 +154,23 @@ async def _look_elsewhere() -> tuple[tuple[Executor, BackendReport], ...]:
 
 
 async def _bubblewrap(floor: str) -> tuple[Executor, BackendReport]:
-    program = next((path for path in PLACES if os.access(path, os.X_OK)), "")
+    program, has_prlimit = await asyncio.to_thread(_programs)
     version = await _version(program) if program else ""
     executor = BubblewrapExecutor(program, version)
     known = BackendReport(backend="bubblewrap", version=version, confinement=executor.confinement)
     if not program:
         return executor, replace(known, reason="it is not installed", hint="Debian: apt install bubblewrap")
-    if not os.access(PRLIMIT, os.X_OK):
+    if not has_prlimit:
         return executor, replace(known, reason=f"{PRLIMIT} is not there", hint="Debian: apt install util-linux")
     if floor and _numbers(version) < _numbers(floor):
         reason = f"version {version or 'unknown'} is older than {floor}, the oldest that is accepted here"
         return executor, replace(known, reason=reason, hint="Install a newer one, or change the floor.")
     return await _tried(executor)
+
+
+def _programs() -> tuple[str, bool]:
+    program = next((path for path in PLACES if os.access(path, os.X_OK)), "")
+    return program, os.access(PRLIMIT, os.X_OK)
 
 
 async def _version(program: str) -> str:
