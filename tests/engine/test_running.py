@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator
@@ -35,13 +36,13 @@ async def running(
     model: ScriptedModel, root: Path, base: Path, options: ExecutionOptions
 ) -> AsyncGenerator[tuple[Runtime, Execution]]:
     found = await detect("required")
-    shelf = Artifacts(base=str(base))
+    shelf = await asyncio.to_thread(lambda: Artifacts(base=str(base)))
     execution = Execution(found.executor, options, artifacts=shelf, base=str(base), host={"PATH": "/usr/bin:/bin"})
     source = DirectorySource(discover([root]))
     try:
         yield Runtime(models=model, source=source, hosts=skill_hosts, execution=execution), execution
     finally:
-        execution.close()
+        await asyncio.to_thread(execution.close)
 
 
 def names(folder: Path) -> list[str]:
