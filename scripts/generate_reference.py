@@ -1,12 +1,14 @@
-"""Writes dialects.md, rules.md and upstreams.md of docs/reference from the tables in the code."""
+"""Writes dialects.md, rules.md, settings.md and upstreams.md of docs/reference from the tables in the code."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
 from satchel.chat.codec.anthropic import DEFAULT_MAX_TOKENS
+from satchel.settings.load import TABLE
+from satchel.settings.row import Row
 from satchel.skills.diagnostics import RULES
 from satchel.skills.dialect import Dialect, Limits
 from satchel.skills.dialects import DIALECTS
@@ -230,12 +232,55 @@ def upstreams_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+ABOUT_SETTINGS = """\
+Every setting by its key, which `satchel doctor` and failures name; `-` is none. A flag wins over its variable, the
+variable over the default. A variable that is set and empty counts as left out, except where "never empty" stands. What
+each means stands in [cli.md](cli.md)."""
+
+
+def settings_page() -> str:
+    """docs/reference/settings.md."""
+    rows = (
+        [
+            f"`{row.key}`",
+            f"`{row.flag}`" if row.flag else "-",
+            f"`{row.variable}`" if row.variable else "-",
+            _default(row.default),
+            "; ".join(_notes(row)) or "-",
+        ]
+        for row in TABLE
+    )
+    parts = [
+        "# Settings",
+        _NOTE,
+        ABOUT_SETTINGS,
+        table(["key", "flag", "variable", "default", "notes"], rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _default(value: object) -> str:
+    if value is None or value in ("", ()):
+        return "-"
+    return cell(value) if isinstance(value, bool) else f"`{value}`"
+
+
+def _notes(row: Row) -> Iterator[str]:
+    if row.inverted:
+        yield "flag and variable turn it off"
+    if row.is_secret:
+        yield "never shown"
+    if row.is_never_empty:
+        yield "never empty"
+
+
 def pages() -> dict[Path, str]:
     """Every page by its path."""
     reference = ROOT / "docs" / "reference"
     return {
         reference / "dialects.md": dialects_page(),
         reference / "rules.md": rules_page(),
+        reference / "settings.md": settings_page(),
         reference / "upstreams.md": upstreams_page(),
     }
 

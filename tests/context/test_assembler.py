@@ -153,3 +153,10 @@ def test_a_state_that_is_none_changes_nothing(state: dict[str, Any]) -> None:
         assembler.restore(state)
     assert caught.value.code == "state-invalid"
     assert assembler.snapshot() == before
+
+
+@pytest.mark.parametrize("state", [None, [], "text", 7])
+def test_what_is_no_mapping_is_no_state(state: Any) -> None:
+    with pytest.raises(StoreError) as caught:
+        Assembler().restore(state)
+    assert caught.value.code == "state-invalid"

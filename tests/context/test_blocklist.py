@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -75,3 +76,10 @@ def test_a_list_comes_back_from_its_snapshot_and_each_name_once(names: list[str]
     blocklist = Blocklist(names)
     again = Blocklist(["other"]).restore(blocklist.snapshot())
     assert again.get_blocked_tools() == blocklist.get_blocked_tools() == list(dict.fromkeys(names))
+
+
+@pytest.mark.parametrize("state", [None, [], "text", 7])
+def test_what_is_no_mapping_is_no_state(state: Any) -> None:
+    with pytest.raises(StoreError) as caught:
+        Blocklist().restore(state)
+    assert caught.value.code == "state-invalid"

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,49 @@ def test_a_link_counts_by_where_it_points(folder: Path) -> None:
     (folder / "link").unlink()
     (folder / "link").symlink_to("deep")
     assert folder_digest(str(folder)) != first
+
+
+@pytest.mark.parametrize("target", ["../elsewhere", "deep/../../elsewhere", "/etc/hostname", "inward/../elsewhere"])
+def test_a_link_to_what_may_change_unseen_is_not_approved(folder: Path, approvals: Approvals, target: str) -> None:
+    (folder / "inward").symlink_to(".")
+    (folder.parent / "elsewhere").write_text("now", encoding="utf-8")
+    approvals.add(folder)
+    (folder / "outward").symlink_to(target)
+    with pytest.raises(SkillError) as caught:
+        approvals.add(folder)
+    assert "outward is a link that leads out" in caught.value.message
+    assert not approvals.covers(str(folder))
+
+
+def test_an_approval_that_was_taken_back_is_not_written_again(
+    folder: Path, approvals: Approvals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approvals.add(folder)
+    other = folder.parent / "other"
+    shutil.copytree(folder, other)
+    reading, removing = threading.Event(), threading.Event()
+    read = Approvals._read  # pyright: ignore[reportPrivateUsage] - the moment between reading and writing
+
+    def slow(self: Approvals) -> Any:
+        found = read(self)
+        if threading.current_thread() is adding:
+            reading.set()
+            removing.wait()
+        return found
+
+    def remove() -> None:
+        removing.set()
+        approvals.remove(folder)
+
+    adding = threading.Thread(target=approvals.add, args=(other,))
+    monkeypatch.setattr(Approvals, "_read", slow)
+    adding.start()
+    reading.wait()
+    taking = threading.Thread(target=remove)
+    taking.start()
+    for thread in (adding, taking):
+        thread.join()
+    assert [item.path for item in approvals.entries()] == [str(other)]
 
 
 def test_what_has_no_digest_is_not_approved(folder: Path, approvals: Approvals, tmp_path: Path) -> None:

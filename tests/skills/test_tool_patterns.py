@@ -195,6 +195,77 @@ def test_what_is_forbidden_is_forbidden_in_doubt() -> None:
     assert not forbids_call(["Read(secrets/**)"], "Write", {"path": "src/a"})
 
 
+@pytest.mark.parametrize(
+    ("pattern", "command", "forbidden"),
+    [
+        ("git push:*", "git -C /repo push", True),
+        ("git push:*", "git --no-pager -C /repo push --force", True),
+        ("git push:*", "git commit -m push", False),
+        ("git push:*", "git log push", False),
+        ("git push --force:*", "git push origin --force", True),
+        ("git push --force:*", "git push --forc", True),
+        ("git push --force:*", "git push -u origin main", False),
+        ("rm -rf:*", "rm -fr x", True),
+        ("rm -rf:*", "rm -r x -f", True),
+        ("rm -rf:*", "rm --recursive --force x", True),
+        ("rm -rf:*", "rm -f x", False),
+        ("rm -rf:*", "cp -rf x y", False),
+        ("git status", "git -C x status", True),
+        ("git status", "git status -s", False),
+        ("rm:*", "git -c 'alias.x=!rm -rf y' x", True),
+        ("rm:*", "git switch -c new", False),
+        ("rm:*", "python3.11 -c 'import shutil; shutil.rmtree(1)'", True),
+        ("rm:*", "python3 build.py", False),
+        ("rm:*", "perl -pe 'unlink 1'", True),
+        ("rm:*", "node --eval=x", True),
+        ("rm:*", "ssh host rm -rf x", True),
+        ("rm:*", "flock lock rm x", True),
+        ("rm:*", "awk 'BEGIN { system(1) }'", True),
+    ],
+)
+def test_what_is_forbidden_is_so_with_options_anywhere_and_behind_programs_that_run_others(
+    pattern: str, command: str, *, forbidden: bool
+) -> None:
+    assert forbids_call([f"Bash({pattern})"], "bash", {"command": command}) is forbidden
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tool"),
+    [
+        ("mcp__x__*", "mcp__x__repo__delete"),
+        ("mcp__x", "mcp__x__repo__delete"),
+        ("mcp__x", "MCP__X__delete"),
+        ("mcp__x__*", "mcp__x__delete/file"),
+        ("write*", "write file"),
+        ("write_*", "write_\u00e9"),
+        ("write*", "write\n"),
+    ],
+)
+def test_a_name_that_may_be_meant_is_forbidden_and_not_allowed(pattern: str, tool: str) -> None:
+    assert forbids_call([pattern], tool, {})
+    assert not allows_call([pattern], tool, {})
+
+
+def test_a_letter_that_only_folds_to_one_is_another_letter() -> None:
+    assert not allows_call(["Task"], "ta\u017fk", {})
+    assert not forbids_call(["mcp__x"], "mcp__xy__z", {})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tool", "command"),
+    [
+        (f"Bash({'*a' * 200}b)", "bash", "a" * 15_000),
+        (f"Bash({'*a' * 200}b:*)", "bash", "a" * 15_000),
+        (f"{'*a' * 200}b", "a" * 15_000, "x"),
+        (f"mcp__x__{'*a' * 200}b", "mcp__x__" + "a" * 15_000, "x"),
+    ],
+)
+def test_no_pattern_of_a_skill_holds_up_a_session(pattern: str, tool: str, command: str) -> None:
+    # With an expression that tries every way this does not end.
+    assert not allows_call([pattern], tool, {"command": command})
+    assert not forbids_call([pattern], tool, {"command": command})
+
+
 PIECES = st.sampled_from(
     [
         "git",

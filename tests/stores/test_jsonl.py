@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -42,3 +43,20 @@ async def test_a_log_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         await JsonlAudit(tmp_path / "missing" / "audit.jsonl").append(entry(0))
     assert caught.value.code == "store-unavailable"
+
+
+async def test_half_a_line_does_not_take_the_next_one_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = JsonlAudit(tmp_path / "audit.jsonl")
+    write = os.write
+
+    def short(descriptor: int, data: bytes) -> int:
+        return write(descriptor, data[:9] if data.startswith(b"{") else data)
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", short)
+        with pytest.raises(StoreError):
+            await log.append(entry(0))
+    await log.append(entry(1))
+    half, whole = (tmp_path / "audit.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    assert whole.startswith(half)
+    assert json.loads(whole) == entry(1).to_dict()

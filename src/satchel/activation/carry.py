@@ -53,7 +53,7 @@ def find_markers(active: Iterable[Active], text: str) -> tuple[Marker, ...]:
     """
     found: list[Marker] = []
     for item in active:
-        block = _block(item)
+        block = item.block()
         at = text.find(block)
         while at >= 0:
             found.append(Marker(name=item.name, start=at, end=at + len(block)))
@@ -77,19 +77,19 @@ def carry(active: Sequence[Active], *, tokens_per_skill: int, tokens_total: int)
 
 
 def _fitted(item: Active, limit: int) -> CarriedSkill | None:
-    whole = _block(item)
+    whole = item.block()
     cost = tokens(whole)
     if cost <= limit:
         return CarriedSkill(name=item.name, text=whole, tokens=cost)
     # The mark is written with the largest number that it can hold, so that the text never outgrows the limit.
-    frame = tokens(_block(item, _marked(item, "", item.size)))
+    frame = tokens(item.block(_marked(item, "", item.size)))
     room = (limit - frame) * _BYTES_A_TOKEN
     if room <= 0:
         return None
     kept = item.body.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
     kept = kept[: kept.rfind("\n") + 1] or kept
     size = len(kept.encode("utf-8", "replace"))
-    text = _block(item, _marked(item, kept, size))
+    text = item.block(_marked(item, kept, size))
     return CarriedSkill(name=item.name, text=text, tokens=tokens(text), is_cut=True)
 
 
@@ -99,8 +99,3 @@ def _marked(item: Active, kept: str, size: int) -> str:
         f'skill({{"name": "{item.name}"}}).]'
     )
     return kept + ("" if kept.endswith("\n") or not kept else "\n") + mark
-
-
-def _block(item: Active, body: str | None = None) -> str:
-    text = item.rendered(body)
-    return text[: text.rindex("</skill>") + len("</skill>")]

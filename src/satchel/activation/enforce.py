@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from satchel.activation.permission import ToolHook, ToolRequest, ask
+from satchel.activation.reply import shown
 from satchel.activation.state import Active
 from satchel.chat.messages import Json
 from satchel.skills.tool_patterns import allows_call, forbids_call
@@ -48,9 +50,12 @@ class ToolDecision:
 
 
 async def judge_call(
-    policy: ToolPolicy, tool: str, arguments: Mapping[str, Json], active: Sequence[Active], *, timeout_s: float
+    policy: ToolPolicy, tool: object, given: object, active: Sequence[Active], *, timeout_s: float
 ) -> ToolDecision:
-    """Whether the call may run. Never raises for what a hook does."""
+    """Whether the call may run. Never raises for what a model or a hook does."""
+    if not isinstance(tool, str) or not isinstance(given, Mapping):
+        return _denied(tool, "policy", "a call has the name of a tool, and its arguments are one object")
+    arguments = cast("Mapping[str, Json]", given)
     deny = (policy.deny,) if isinstance(policy.deny, str) else policy.deny
     if forbids_call(deny, tool, arguments):
         return _denied(tool, "policy", "this session does not allow it")
@@ -89,6 +94,7 @@ def _limit(tool: str, arguments: Mapping[str, Json], active: Sequence[Active]) -
     return f"it matches none of the tools that the active skills declare ({listed})"
 
 
-def _denied(tool: str, who: str, reason: str) -> ToolDecision:
-    output = f"Error [PERMISSION_DENIED]: the call to {tool} is not allowed.\nReason: {reason}"
+def _denied(tool: object, who: str, reason: str) -> ToolDecision:
+    called = shown(tool) if isinstance(tool, str) else "a tool without a name"
+    output = f"Error [PERMISSION_DENIED]: the call to {called} is not allowed.\nReason: {reason}"
     return ToolDecision(allowed=False, who=who, reason=reason, output=output)

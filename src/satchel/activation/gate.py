@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 from satchel.activation.permission import Answer, PermissionHook, ask, contained, permission_request
 from satchel.activation.reply import RefusedError, refused
@@ -167,5 +168,5 @@ class Gate:
         if self.audit is None:
             return ""
         entry = AuditEntry(time=time.time(), session=self.session, **fields)  # pyright: ignore[reportArgumentType] - the callers' literals
-        _, failure = await contained(self.audit.append(entry), self.timeout_s)
+        _, failure = await contained(partial(self.audit.append, entry), self.timeout_s)
         return f"the audit log {failure}" if failure else ""

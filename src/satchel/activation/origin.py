@@ -6,9 +6,16 @@ import asyncio
 import hashlib
 import os
 from dataclasses import replace
+from functools import partial
 
 from satchel.activation.permission import contained
-from satchel.activation.registry import CompositeSkillRegistry, FilesystemSkillRegistry, SourceRegistry, look_again
+from satchel.activation.registry import (
+    CompositeSkillRegistry,
+    FilesystemSkillRegistry,
+    SourceRegistry,
+    entries_of,
+    look_again,
+)
 from satchel.errors import SatchelError, SkillError, StoreError
 from satchel.library.open import body_page, read_page
 from satchel.library.walk import Place
@@ -36,7 +43,7 @@ class RegistrySource:
         """Raises ``StoreError`` "store-unavailable" when the registry fails; it is then asked again next time."""
         catalog = self._catalog
         if catalog is None:
-            entries, failure = await contained(self._registry.discover())
+            entries, failure = await entries_of(self._registry)
             if entries is None:
                 raise StoreError(
                     "store-unavailable", f"The catalogue of skills cannot be read: the registry {failure}."
@@ -54,10 +61,10 @@ class RegistrySource:
         return await self.scan() or Catalog()
 
     async def load(self, ref: SkillRef) -> LoadedSkill:
-        loaded, failure = await contained(_asked(self._registry, ref.name))
+        loaded, failure = await contained(partial(_asked, self._registry, ref.name))
         if isinstance(loaded, LoadedSkill):
             return replace(loaded, skill=replace(loaded.skill, ref=replace(loaded.ref, name=ref.name)))
-        if loaded is not None:
+        if isinstance(loaded, SatchelError):
             raise loaded
         name = one_line(ref.name)[:80]
         if failure:

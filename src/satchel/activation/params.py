@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from satchel.activation.reply import RefusedError, refused, shown
+from satchel.chat.arguments import writable
 from satchel.chat.messages import Json
 from satchel.skills.arguments import split_arguments
 from satchel.skills.dialect import Dialect
@@ -20,6 +21,8 @@ from satchel.skills.model import Skill
 from satchel.skills.names import is_legal_name
 
 MAX_NAME = 64
+_MOST_BITS = 1024  # more digits than anybody writes, fewer than Python refuses to write
+_FEW = 20
 
 _NAME = "use 'name'"
 _ARGUMENTS = "use 'arguments'"
@@ -71,7 +74,7 @@ def parse_input(raw: object) -> Input:
     unknown = [f"unknown parameter '{shown(key)}'" for key in values if key not in ALIASES and key not in _KNOWN]
     if aliases or unknown:
         hint = "The parameters are 'name' and optionally 'arguments'."
-        raise _invalid(said, "; ".join((*aliases, *unknown)) + ".", hint=hint)
+        raise _invalid(said, _few((*aliases, *unknown), "; ") + ".", hint=hint)
     return Input(parse_name(name), parse_given(said, values.get("arguments")))
 
 
@@ -98,14 +101,16 @@ def require_name(name: str, *, is_kebab: bool) -> None:
 def parse_given(name: str, arguments: object) -> Given:
     """Arguments that are text, an object of plain values, or absent. Raises ``RefusedError`` INVALID_PARAM."""
     if arguments is None or isinstance(arguments, str):
-        return arguments
+        return None if arguments is None else writable(arguments)
     if not isinstance(arguments, Mapping):
         raise _invalid(name, "'arguments' must be a string or an object of named values.")
     given: dict[str, Json] = {}
     for key, value in arguments.items():  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(key, str) or not isinstance(value, (str, int, float, bool)):
             raise _invalid(name, f"the argument '{shown(str(key))}' must be a string, number or boolean.")  # pyright: ignore[reportUnknownArgumentType]
-        given[key] = value
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise _invalid(name, f"the argument '{shown(key)}' is too large a number.")
+        given[writable(key)] = writable(value) if isinstance(value, str) else value
     return given
 
 
@@ -234,7 +239,13 @@ def _names(skill: Skill) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(f"'{shown(name)}'" for name in names)
+    return _few([f"'{shown(name)}'" for name in names], ", ")
+
+
+def _few(texts: Sequence[str], between: str) -> str:
+    """The first of them: what a model made up may be endless."""
+    more = [f"and {len(texts) - _FEW} more"] if len(texts) > _FEW else []
+    return between.join((*texts[:_FEW], *more))
 
 
 def _usage(skill: Skill, row: Dialect) -> str:

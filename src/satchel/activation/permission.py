@@ -123,7 +123,7 @@ def permission_request(skill: Skill, *, root_index: int, reason: Reason) -> Perm
 
 async def ask(hook: Callable[[Any], object], request: object, *, timeout_s: float) -> Answer:
     """What the hook says. Never raises for what it does; a plain function runs in a thread of its own."""
-    value, failure = await contained(_called(hook, request), timeout_s)
+    value, failure = await contained(partial(called, hook, request), timeout_s)
     if failure:
         return Answer(verdict="failed", reason=f"the hook {failure}")
     verdict = _ANSWERS.get(value) if isinstance(value, str) else None
@@ -132,9 +132,9 @@ async def ask(hook: Callable[[Any], object], request: object, *, timeout_s: floa
     return Answer(verdict=verdict)
 
 
-async def contained(work: Awaitable[_T], timeout_s: float | None = None) -> tuple[_T | None, str]:
+async def contained(work: Callable[[], Awaitable[_T]], timeout_s: float | None = None) -> tuple[_T | None, str]:
     """``(result, "")``, or None and what went wrong. Foreign code is left behind when it takes longer."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(_kept_in(work))
     try:
         await asyncio.wait((task,), timeout=timeout_s)
     finally:
@@ -151,14 +151,23 @@ async def contained(work: Awaitable[_T], timeout_s: float | None = None) -> tupl
     return task.result(), ""
 
 
-async def _called(hook: Callable[[Any], object], request: object) -> object:
+async def _kept_in(work: Callable[[], Awaitable[_T]]) -> _T:
+    try:
+        return await work()
+    except SystemExit as error:
+        # A task lets it out into the loop, and the caller's program would end.
+        raise _RaisedError(type(error).__name__) from error
+
+
+async def called(hook: Callable[..., object], *given: object) -> object:
+    """What a function of the host's gives back: an async one here, a plain one in a thread of its own."""
     is_async = inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
-    value = hook(request) if is_async else await in_worker(partial(hook, request))
+    value = hook(*given) if is_async else await in_worker(partial(hook, *given))
     return await value if inspect.isawaitable(value) else value
 
 
 class _RaisedError(Exception):
-    """Stands for what no future can hold; the text is its name."""
+    """Foreign code raised what must not be passed on as it is; the text is the name of that."""
 
 
 async def in_worker(work: Callable[[], _T]) -> _T:

@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TypeGuard, cast
 from weakref import WeakValueDictionary
@@ -191,7 +192,7 @@ class CompositeSkillRegistry:
         owners: dict[str, SkillRegistry] = {}
         offset = 0
         for registry in self._registries:
-            entries, failure = await contained(registry.discover())
+            entries, failure = await entries_of(registry)
             if entries is None:
                 logger.warning("a registry of skills %s; it is left out", failure)
                 entries = ()
@@ -217,10 +218,23 @@ class CompositeSkillRegistry:
         return None if owner is None else await owner.load(name)
 
 
+async def entries_of(registry: SkillRegistry) -> tuple[Sequence[SkillEntry] | None, str]:
+    """``(catalogue, "")``, or None and what went wrong. A registry is foreign code, whatever its types say."""
+    return await contained(partial(_entries, registry))
+
+
+async def _entries(registry: SkillRegistry) -> Sequence[SkillEntry]:
+    found = cast("tuple[object, ...]", tuple(await registry.discover()))
+    entries = [item for item in found if isinstance(item, SkillEntry) and isinstance(cast("object", item.name), str)]
+    if len(entries) < len(found):
+        raise TypeError("not all of these are entries")
+    return entries
+
+
 async def look_again(registry: SkillRegistry) -> None:
     """Lets a registry of ours look at its skills again; any other is simply asked anew."""
     if isinstance(registry, (FilesystemSkillRegistry, SourceRegistry, CompositeSkillRegistry)):
-        _, failure = await contained(registry.rescan())
+        _, failure = await contained(registry.rescan)
         if failure:
             logger.warning("skills could not be looked for again: %s", failure)
 

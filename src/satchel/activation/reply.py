@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Literal
 
+from satchel.chat.arguments import writable
 from satchel.chat.messages import Json
 from satchel.skills.fields import YamlValue
 from satchel.skills.model import LoadedSkill
@@ -143,17 +144,22 @@ def not_found(name: str, siblings: Sequence[str]) -> Activation:
     """No skill has the name."""
     said = shown(name)
     if siblings:
-        meant = ", ".join(siblings)
+        meant = ", ".join(map(shown, siblings))
         text = f'(No skill matches "{said}". Did you mean: {meant}? Run with a listed name from the catalog.)'
     else:
         text = f'(No skill matches "{said}". Check the catalog for installed skill names.)'
     return Activation(kind="not_found", name=name, output=text, code="NOT_FOUND", siblings=tuple(siblings))
 
 
+def no_such_tool(name: str) -> str:
+    """For a call to another tool than a session's."""
+    return f'Error [NOT_FOUND]: there is no tool called "{shown(name)}".\nHint: The tool is called skill.'
+
+
 def already_loaded(name: str, at_turn: int) -> Activation:
     """The skill's instructions are in the conversation."""
     text = (
-        f'(Skill "{name}" is already active in this session. Body was loaded at turn {at_turn}. '
+        f'(Skill "{shown(name)}" is already active in this session. Body was loaded at turn {at_turn}. '
         "No new content was added.)"
     )
     return Activation(kind="already_loaded", name=name, output=text, at_turn=at_turn)
@@ -171,10 +177,10 @@ def without_tools(reply: Activation, missing: Sequence[str]) -> Activation:
 
 def opening(name: str, directory: str, nonce: str) -> str:
     """The tag that begins a skill. Nobody who wrote the skill or its arguments knows the nonce."""
-    return f'<skill name="{escape(name)}" dir="{escape(directory)}" nonce="{nonce}">'
+    return f'<skill name="{escape(writable(name))}" dir="{escape(writable(directory))}" nonce="{nonce}">'
 
 
-def wrapped(
+def block(
     *,
     name: str,
     directory: str,
@@ -182,9 +188,8 @@ def wrapped(
     frontmatter: Mapping[str, YamlValue],
     body: str,
     resources: Sequence[str],
-    size: int,
 ) -> str:
-    """The ``<skill>`` block and the line behind it. ``body`` is verbatim, its own closing tags too."""
+    """The ``<skill>`` block. ``body`` is verbatim, its own closing tags too."""
     parts = [
         opening(name, directory, nonce),
         "<frontmatter>",
@@ -196,13 +201,18 @@ def wrapped(
     ]
     if resources:
         parts += ["<resources>", *resources, "</resources>"]
-    told = f'(Skill "{name}" activated. Body is {size} bytes.'
+    return "\n".join((*parts, "</skill>"))
+
+
+def behind_block(name: str, directory: str, size: int) -> str:
+    """The line behind a block that is given for the first time."""
+    told = f'(Skill "{shown(name)}" activated. Body is {size} bytes.'
     if directory:
         told += (
             " Scripts available via bash(<skill-dir>/scripts/<name>)."
             " References via read(<skill-dir>/references/<name>)."
         )
-    return "\n".join((*parts, "</skill>", told + ")"))
+    return told + ")"
 
 
 def resources_of(loaded: LoadedSkill) -> tuple[str, ...]:

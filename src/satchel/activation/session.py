@@ -14,13 +14,13 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from weakref import WeakKeyDictionary
 
-from satchel.activation.calls import answers, read_calls
+from satchel.activation.calls import ModelCall, answers, read_calls
 from satchel.activation.carry import Carried, Marker, carry, find_markers
 from satchel.activation.enforce import ToolDecision, ToolPolicy, judge_call
 from satchel.activation.gate import Gate
-from satchel.activation.loading import load_entry, require_usable
+from satchel.activation.loading import By, instructions_of, load_entry, require_caller, require_usable
 from satchel.activation.params import (
     Given,
     check_arguments,
@@ -36,8 +36,8 @@ from satchel.activation.reply import (
     Bodies,
     RefusedError,
     already_loaded,
+    no_such_tool,
     not_found,
-    refused,
     resources_of,
     with_shadowed,
     without_tools,
@@ -47,18 +47,13 @@ from satchel.activation.shelf import Shelf
 from satchel.activation.state import Active, from_json, granted_patterns, to_json
 from satchel.activation.trust import SENSITIVE, Trust
 from satchel.chat.messages import Json
-from satchel.errors import SkillError, StoreError
+from satchel.errors import StoreError
 from satchel.ports.skills import SkillEntry
 from satchel.ports.state import AuditLog
 from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE, find_dialect
 from satchel.skills.model import LoadedSkill, Skill
 from satchel.skills.named_tools import missing_tools
-from satchel.skills.substitute import place_variables, substitute_skill
-
-By = Literal["model", "user", "program"]
-"""Who asks for a skill. A model may not have what ``disable-model-invocation`` keeps from it, a user not what
-``user-invocable: false`` does; the host's own program may have everything that is trusted."""
 
 
 class SkillSession:
@@ -126,8 +121,7 @@ class SkillSession:
         )
         self._active: dict[str, Active] = {}
         self._turn = 0
-        self._lock: asyncio.Lock | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._offered: dict[tuple[str, bool], str] = {}
         self._instructions: str | None = None
         if state is not None:
@@ -236,19 +230,33 @@ class SkillSession:
         """
         self._turn += 1
         turn = self._turn
-        replies: list[tuple[str, bool]] = []
+        replies: list[tuple[ModelCall, str, bool]] = []
         read = read_calls(calls)
-        for call in read:
-            if call.name != TOOL:
-                text = f'Error [NOT_FOUND]: there is no tool called "{call.name}".\nHint: The tool is called {TOOL}.'
-                replies.append((text, False))
-                continue
-            reply = await self._call(call.arguments, "model", turn)
-            replies.append((reply.output, reply.ok))
-        return answers((call, *reply) for call, reply in zip(read, replies, strict=True))
+        try:
+            for call in read:
+                if call.name != TOOL:
+                    replies.append((call, no_such_tool(call.name), False))
+                    continue
+                reply = await self._call(call.arguments, "model", turn)
+                replies.append((call, reply.output, reply.ok))
+        finally:
+            if len(replies) < len(read):
+                self.untold(turn - 1)
+        return answers(replies)
 
-    async def check_call(self, tool: str, arguments: Mapping[str, Json]) -> ToolDecision:
-        """Whether a call to another tool may run while these skills are active; see ``ToolPolicy``."""
+    def untold(self, since: int) -> None:
+        """Skills activated after the turn ``since`` never reached a model: their next activation has the whole text.
+
+        For hosts that lose an answer between getting and sending it; ``answer`` says so itself when it is cancelled.
+        """
+        for item in self._active.values():
+            item.is_whole = item.is_whole and item.turn <= since
+
+    async def check_call(self, tool: str, arguments: object) -> ToolDecision:
+        """Whether a call to another tool may run while these skills are active; see ``ToolPolicy``.
+
+        ``arguments`` are as the model wrote them, read from JSON: what is no object is refused.
+        """
         if tool == TOOL:
             return ToolDecision(allowed=True, who="policy")
         timeout_s = self._gate.timeout_s
@@ -259,7 +267,7 @@ class SkillSession:
             who=decision.who,
             skill=decision.skill,
             digest=decision.digest,
-            tool=tool,
+            tool=str(tool),
             code="" if decision.allowed else "PERMISSION_DENIED",
             reason=decision.reason,
         )
@@ -340,17 +348,24 @@ class SkillSession:
 
     async def _loaded(self, entry: SkillEntry, arguments: Given, by: By, turn: int) -> Activation:
         skill = require_usable(entry)
-        _require_caller(skill, by)
-        text = check_arguments(skill, arguments, self.dialect)
+        require_caller(skill, by)
+        check_arguments(skill, arguments, self.dialect)
         loaded, place = await load_entry(self._shelf.registry, entry, partial(self._gate.look, entry))
+        # What is read now counts, also where it is another text than was found.
+        require_caller(loaded.skill, by)
+        text = check_arguments(loaded.skill, arguments, self.dialect)
         passed = await self._gate.judge(entry, loaded, place, by=by)
+        body = self._body(loaded, text)
+        active = self._active.get(entry.name)
+        if active is not None:
+            return already_loaded(active.name, active.turn)  # in another loop, meanwhile
         known = loaded.skill
         item = Active(
             skill=known if known.name == entry.name else replace(known, ref=replace(known.ref, name=entry.name)),
             turn=turn,
             nonce=secrets.token_hex(8),
-            body=self._body(loaded, text),
-            frontmatter=with_shadowed(skill.frontmatter, skill.shadowed),
+            body=body,
+            frontmatter=with_shadowed(loaded.skill.frontmatter, skill.shadowed),
             resources=resources_of(loaded),
             granted=granted_patterns(loaded.skill),
             consent=passed.consent,
@@ -368,26 +383,8 @@ class SkillSession:
         return without_tools(reply, missing)
 
     def _body(self, loaded: LoadedSkill, arguments: str | dict[str, str] | None) -> str:
-        variables = place_variables(self.dialect, directory=loaded.location, session=self.id)
-        place = partial(substitute_skill, dialect=self.dialect, variables=variables, environ=self._environ)
-        try:
-            return place(loaded, arguments).text
-        except SkillError as error:
-            raise refused(loaded.name, "INVALID_PARAM", error.message, hint=error.hint) from error
+        return instructions_of(loaded, arguments, dialect=self.dialect, session=self.id, environ=self._environ)
 
     def _locked(self) -> asyncio.Lock:
         """One lock a loop: a program may run each call in a loop of its own."""
-        loop = asyncio.get_running_loop()
-        if self._lock is None or self._loop is not loop:
-            self._lock, self._loop = asyncio.Lock(), loop
-        return self._lock
-
-
-def _require_caller(skill: Skill, by: By) -> None:
-    if by == "model" and not skill.flags.model_invocable:
-        message = f'skill "{skill.name}" is for the user to start, not for a model.'
-        hint = f"Do not call it again; the user can write /{skill.name}."
-        raise refused(skill.name, "DISABLED", message, reason="disable-model-invocation is true", hint=hint)
-    if by == "user" and not skill.flags.user_may_name:
-        message = f'skill "{skill.name}" is not for the user to start.'
-        raise refused(skill.name, "DISABLED", message, reason="user-invocable is false")
+        return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())

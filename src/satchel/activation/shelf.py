@@ -6,8 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 
-from satchel.activation.permission import contained
-from satchel.activation.registry import FilesystemSkillRegistry, look_again
+from satchel.activation.registry import FilesystemSkillRegistry, entries_of, look_again
 from satchel.activation.reply import refused
 from satchel.activation.trust import Trust, may_be_listed
 from satchel.errors import SetupError
@@ -40,7 +39,7 @@ class Shelf:
         """The entries by name. Raises ``RefusedError`` IO_ERROR when the registry fails; it is then asked again."""
         entries = self._entries
         if entries is None:
-            found, failure = await contained(self.registry.discover())
+            found, failure = await entries_of(self.registry)
             if found is None:
                 reason = f"the registry {failure}"
                 raise refused("", "IO_ERROR", "the catalog of skills cannot be read.", reason=reason)

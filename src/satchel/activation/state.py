@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from satchel.activation.reply import Activation, plain, wrapped
+from satchel.activation.reply import Activation, behind_block, block, plain
 from satchel.chat.messages import Json
 from satchel.errors import StoreError
 from satchel.skills.fields import YamlValue
 from satchel.skills.model import Skill, SkillRef
 
 _VERSION = 1
+_NONCE = re.compile("[0-9a-f]{16}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,16 +45,19 @@ class Active:
         """Bytes of the body."""
         return len(self.body.encode("utf-8", "replace"))
 
-    def rendered(self, body: str | None = None) -> str:
-        """The ``<skill>`` block with the line behind it, around this ``body`` when given."""
-        return wrapped(
+    def rendered(self) -> str:
+        """The ``<skill>`` block with the line behind it."""
+        return f"{self.block()}\n{behind_block(self.name, self.skill.location, self.size)}"
+
+    def block(self, body: str | None = None) -> str:
+        """The ``<skill>`` block, around this ``body`` when given."""
+        return block(
             name=self.name,
             directory=self.skill.location,
             nonce=self.nonce,
             frontmatter=self.frontmatter,
             body=self.body if body is None else body,
             resources=self.resources,
-            size=self.size,
         )
 
     def reply(self, warnings: tuple[str, ...] = ()) -> Activation:
@@ -85,8 +90,13 @@ def to_json(session: str, turn: int, active: Sequence[Active]) -> dict[str, Json
 def from_json(state: Mapping[str, Json]) -> tuple[str, int, list[Active]]:
     """``(session, turn, active)``. Raises ``StoreError`` "state-invalid" for what ``to_json`` does not give."""
     match state:
-        case {"version": 1, "session": str(session), "turn": int(turn), "active": list(rows)} if session:
-            active = [_active(row) for row in rows]
+        case {"version": 1, "session": str(session), "turn": int(turn), "active": list(rows)} if session and _is_turn(
+            turn
+        ):
+            try:
+                active = [_active(row) for row in rows]
+            except RecursionError as error:
+                raise _invalid() from error
             if len({item.name for item in active}) == len(active):
                 return session, turn, active
         case _:
@@ -122,7 +132,14 @@ def _active(row: Json) -> Active:
         raise _invalid()
     ref = SkillRef(source=_str(row, "source"), name=_str(row, "name"), digest=_str(row, "digest"))
     turn, consent, is_whole = row.get("turn"), row.get("consent"), row.get("is_whole")
-    if not ref.name or not isinstance(turn, int) or not isinstance(consent, bool) or not isinstance(is_whole, bool):
+    if (
+        not ref.name
+        or not isinstance(turn, int)
+        or not _is_turn(turn)
+        or not _NONCE.fullmatch(_str(row, "nonce"))
+        or not isinstance(consent, bool)
+        or not isinstance(is_whole, bool)
+    ):
         raise _invalid()
     return Active(
         skill=Skill(
@@ -164,6 +181,10 @@ def _fields(row: Mapping[str, Json], key: str) -> dict[str, YamlValue]:
     if not isinstance(value, dict) or not all(_is_yaml(item) for item in value.values()):
         raise _invalid()
     return cast("dict[str, YamlValue]", value)
+
+
+def _is_turn(value: int) -> bool:
+    return not isinstance(value, bool) and value >= 0
 
 
 def _is_yaml(value: Json) -> bool:

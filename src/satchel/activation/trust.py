@@ -1,6 +1,6 @@
 """Where a skill lies and what that means: the fence around roots, sensitive places, and whom the host trusts."""
 
-# ruff: noqa: PTH119 - paths are strings here, as in the walk
+# ruff: noqa: PTH100, PTH119 - paths are strings here, as in the walk
 
 from __future__ import annotations
 
@@ -133,7 +133,13 @@ def _trusted_by(
 ) -> Literal["", "trusted-root", "approval"]:
     if entry.skill is not None and entry.skill.trusted:
         return "trusted-root"
-    if any(is_inside(directory, real(root)) for root in trust.given):
+    # Where it was read counts, too: a link put there since then may lead into a trusted root.
+    read_at = os.path.abspath(entry.dir)
+    if any(
+        is_inside(directory, real(root))
+        and (is_inside(read_at, real(root)) or is_inside(read_at, os.path.abspath(root)))
+        for root in trust.given
+    ):
         return "trusted-root"
     if trust.approvals is not None and trust.approvals.covers(directory, digest):
         return "approval"

@@ -7,14 +7,14 @@ model is told of: few candidates a turn instead of the whole list.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, cast
 
 from satchel.activation.calls import answers, read_calls
-from satchel.activation.permission import contained
+from satchel.activation.permission import called, contained
 from satchel.activation.reply import Activation
 from satchel.activation.schema import Shape, instructions
 from satchel.activation.session import SkillSession
@@ -99,6 +99,16 @@ class SkillTurns:
         self._candidates = ()
         if self.policy == "off":
             return TurnSkills()
+        since = self.session.turn
+        begun: TurnSkills | None = None
+        try:
+            begun = await self._begun(text, files)
+            return begun
+        finally:
+            if begun is None:
+                self.session.untold(since)
+
+    async def _begun(self, text: str, files: Iterable[str]) -> TurnSkills:
         command = await self.session.invoke(text)
         if self.policy == "manual-only":
             return TurnSkills(command=command)
@@ -157,7 +167,7 @@ class SkillTurns:
 
     async def _resolved(self, text: str, skills: Sequence[Skill]) -> list[Skill]:
         """What the resolver finds among ``skills``, and nothing else that it may have returned."""
-        found, failure = await contained(self._asked(text, skills), self._timeout_s)
+        found, failure = await contained(partial(self._asked, text, skills), self._timeout_s)
         if failure:
             logger.warning("the resolver of skills %s; no skill is proposed for the text", failure)
         names = {skill.name: skill for skill in skills}
@@ -169,6 +179,4 @@ class SkillTurns:
             if self._ranking is None:
                 self._ranking = await asyncio.to_thread(KeywordRanking, self._offered or ())
             return [skill for skill, _ in self._ranking.search(text)]
-        value = self._resolver(text, skills)
-        found = await value if inspect.isawaitable(value) else value
-        return list(cast("Iterable[object]", found))
+        return list(cast("Iterable[object]", await called(self._resolver, text, skills)))

@@ -30,6 +30,11 @@ _BETWEEN = _JSON_BLANKS + ",;"
 _FENCE = "```"
 
 
+def writable(text: str) -> str:
+    """The text with every half of a broken character pair replaced: such text cannot be written as UTF-8."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
@@ -178,16 +183,16 @@ def _needs_a_look(text: str) -> bool:
 
 
 def _checked(value: Json, depth: int = 0) -> Json:
-    """The value with every half of a broken character pair replaced: such text cannot be written as UTF-8.
+    """The value with every text made ``writable``.
 
     Raises ``ValueError`` when it is nested deeper than ``MAX_DEPTH``.
     """
     if depth > MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return writable(value)
     if isinstance(value, list):
         return [_checked(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {_SURROGATE.sub("\ufffd", key): _checked(item, depth + 1) for key, item in value.items()}
+        return {writable(key): _checked(item, depth + 1) for key, item in value.items()}
     return value

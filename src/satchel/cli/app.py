@@ -71,6 +71,12 @@ app.command(
     sort_key=12,
 )
 app.command(
+    "satchel.cli.sandbox:sandbox",
+    name="sandbox",
+    help="Run a command in the sandbox that skills and models get.",
+    sort_key=12,
+)
+app.command(
     "satchel.cli.model:app",
     name="model",
     help="The embedded model's weights: where they are, fetch, verify.",

@@ -14,10 +14,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from satchel.cli.allowed import tell
 from satchel.cli.console import has_styles, line, print_error, say
 from satchel.cli.conversation import ChatView, Conversation
 from satchel.cli.editor import Editor, no_history, open_history
-from satchel.cli.options import ModelOptions, SkillOptions, settings_from
+from satchel.cli.options import ExecOptions, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
 from satchel.engine.prompt import reach
 from satchel.engine.request import SkillSelection
@@ -48,6 +49,7 @@ async def chat(
     ] = False,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
+    execution: ExecOptions = ExecOptions(),
 ) -> int:
     """Talk with a model at the terminal, with your skills at hand.
 
@@ -59,7 +61,7 @@ async def chat(
             "satchel chat needs a terminal to talk at.",
             hint="satchel run asks one question, also out of a pipe.",
         )
-    settings = settings_from(skills, options)
+    settings = settings_from(skills, options, execution)
     if embedded_models(settings):
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
@@ -77,6 +79,8 @@ async def chat(
         )
         repl = _Repl(conversation, catalog, shows_cost=usage)
         _greet(settings, conversation, catalog)
+        await tell(settings)
+        say("/help lists what you can do here; Ctrl-C stops an answer, Ctrl-D ends.")
         return await repl.run(_editor(repl.words, keeps_history=not no_history))
 
 
@@ -91,7 +95,6 @@ def _greet(settings: Settings, conversation: Conversation, catalog: Catalog) -> 
     else:
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""  # noqa: PLR2004
         say(f"skills   {line(', '.join(names[:8]))}{more}")
-    say("/help lists what you can do here; Ctrl-C stops an answer, Ctrl-D ends.")
 
 
 def _editor(words: Callable[[str], Sequence[str]], *, keeps_history: bool) -> Editor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import platform
-import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -15,14 +14,16 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from satchel import __version__
+from satchel.cli.allowed import allowed, confines, shape
 from satchel.cli.console import line, print_json, say
-from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
+from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.probe import Probed
 from satchel.cli.probe import probe as probe_model
 from satchel.errors import SatchelError
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
 from satchel.settings import Settings
 from satchel.wiring.models import describe, embedded_models, open_upstream, weights_status
+from satchel.wiring.sandbox import Backend, Sandbox, find_sandbox
 from satchel.wiring.sources import open_library
 
 _EXTRAS = {
@@ -57,12 +58,14 @@ def doctor(
     *,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
+    execution: ExecOptions = ExecOptions(),
     probe: Probe = False,
     json: Json = False,
 ) -> int:
     """Say what this machine has, what is missing and how to get it. Exits 1 when something is wrong."""
-    settings = settings_from(skills, options)
+    settings = settings_from(skills, options, execution)
     models, probed = _models(settings, with_probe=probe)
+    execution_findings, sandbox = _execution(settings)
     findings = [
         Finding(
             what="satchel", status="ok", detail=f"{__version__} on Python {platform.python_version()}, {sys.platform}"
@@ -70,7 +73,7 @@ def doctor(
         *(_extra(name, packages) for name, packages in _EXTRAS.items()),
         _skills(settings),
         *models,
-        _sandbox(),
+        *execution_findings,
         *(
             Finding(what="setting", status="ok", detail=f"{key} comes from {origin}")
             for key, origin in settings.origins.items()
@@ -80,8 +83,17 @@ def doctor(
     is_wrong = any(item.status == "failed" for item in findings)
     is_wrong |= any(row.verdict == "contradicts" for row in probed)
     if json:
-        told = {"probe": [asdict(row) for row in probed]} if probe else {}
-        print_json({"ok": not is_wrong, "findings": [asdict(item) for item in findings], **told})
+        told: dict[str, object] = {"sandbox": _sandbox_json(sandbox)}
+        if probe:
+            told["probe"] = [asdict(row) for row in probed]
+        print_json(
+            {
+                "ok": not is_wrong,
+                "findings": [asdict(item) for item in findings],
+                "sandbox": _sandbox_json(sandbox),
+                **told,
+            }
+        )
         return 1 if is_wrong else 0
     for item in findings:
         sys.stdout.write(f"{item.status:<8} {item.what:<10} {line(item.detail)}\n")
@@ -186,13 +198,43 @@ def _print_probed(rows: Sequence[Probed]) -> None:
             sys.stdout.write(f"{'':<19} {row.note}\n")
 
 
-def _sandbox() -> Finding:
-    found = shutil.which("bwrap")
-    if found is None:
-        return Finding(
-            what="bubblewrap",
-            status="missing",
-            detail="not installed; scripts of skills are not run by this version, so nothing needs it yet",
-            hint="apt-get install bubblewrap",
-        )
-    return Finding(what="bubblewrap", status="ok", detail=f"{found}; scripts of skills are not run by this version")
+def _execution(settings: Settings) -> tuple[list[Finding], Sandbox]:
+    """Every backend with what it holds, and what the settings allow under the one that is used."""
+    sandbox = asyncio.run(find_sandbox(settings))
+    findings = [_backend(item) for item in sandbox.backends]
+    for row in allowed(settings.execution, sandbox.executor):
+        status = "failed" if row.refusal else "ok"
+        hint = "" if row.is_on and not row.refusal else row.hint
+        findings.append(Finding(what=row.what, status=status, detail=row.refusal or row.detail, hint=hint))
+    findings.extend(Finding(what="setting", status="ok", detail=warning) for warning in settings.warnings)
+    return findings, sandbox
+
+
+def _backend(item: Backend) -> Finding:
+    name = f"{item.name} {item.version}".strip()
+    if item.reason:
+        return Finding(what="sandbox", status="missing", detail=f"{name}: {item.reason}", hint=item.hint)
+    held = sum(item.canaries.values())
+    tried = f"; {held} of {len(item.canaries)} canaries held" if item.canaries else ""
+    open_ones = [canary for canary, is_held in item.canaries.items() if not is_held]
+    if open_ones:
+        tried += f" (not {', '.join(open_ones)})"
+    use = "used" if item.is_used else "works, not used"
+    what = confines(item.confinement) if item.confinement is not None else ""
+    return Finding(what="sandbox", status="ok", detail=f"{name}: {use}; {what}{tried}", hint=item.hint)
+
+
+def _sandbox_json(sandbox: Sandbox) -> dict[str, object]:
+    backends: list[dict[str, object]] = [
+        {
+            "name": item.name,
+            "version": item.version,
+            "used": item.is_used,
+            "reason": item.reason,
+            "hint": item.hint,
+            "canaries": dict(item.canaries),
+            "confinement": shape(item.confinement) if item.confinement is not None else None,
+        }
+        for item in sandbox.backends
+    ]
+    return {"backends": backends, "used": shape(sandbox.executor.confinement)}

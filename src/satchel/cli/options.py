@@ -81,7 +81,11 @@ class ModelOptions(WhichModel):
         bool, Parameter(name="--skills-no-discovery", help="Offer only the skills that were selected.")
     ] = False
     skills_max_rounds: Annotated[
-        int | None, Parameter(name="--skills-max-rounds", help="Rounds of skill lookups in one answer, 1 to 64 (8).")
+        int | None,
+        Parameter(
+            name="--skills-max-rounds",
+            help="Rounds of skill lookups and runs in one answer, 1 to 64 (8; 24 with --code-exec).",
+        ),
     ] = None
 
     def flags(self) -> dict[str, object]:
@@ -94,8 +98,117 @@ class ModelOptions(WhichModel):
         }
 
 
-def settings_from(*groups: SkillOptions | WhichModel, **flags: object) -> Settings:
-    """Settings from option groups; a variable that means nothing is named on stderr.
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SandboxOptions:
+    """What programs are confined by."""
+
+    skills_sandbox: Annotated[
+        str | None,
+        Parameter(
+            name="--skills-sandbox",
+            help="required (without it): nothing runs that is not fully confined. preferred: confined as far as this "
+            "host can, and every result says what is not. off: no sandbox.",
+        ),
+    ] = None
+    skills_sandbox_bwrap_floor: Annotated[
+        str | None,
+        Parameter(
+            name="--skills-sandbox-bwrap-floor",
+            help="The oldest version of bubblewrap that is used, such as 0.12.0; without it any that passes its tests.",
+        ),
+    ] = None
+
+    def flags(self) -> dict[str, object]:
+        """By long name, as ``settings.load`` takes them."""
+        return {
+            "--skills-sandbox": self.skills_sandbox,
+            "--skills-sandbox-bwrap-floor": self.skills_sandbox_bwrap_floor,
+        }
+
+
+@Parameter(name="*", group="Running programs, which is off until it is allowed")
+@dataclass(frozen=True, kw_only=True)
+class ExecOptions(SandboxOptions):
+    """What a model may run."""
+
+    skills_allow_exec: Annotated[
+        bool,
+        Parameter(name="--skills-allow-exec", help="Let models run the scripts that skills ship, in a sandbox."),
+    ] = False
+    skills_allow_network: Annotated[
+        bool, Parameter(name="--skills-allow-network", help="Let these scripts reach the network.")
+    ] = False
+    code_exec: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec",
+            help="Let models write and change files and run commands, in a directory of their own and in a sandbox.",
+        ),
+    ] = False
+    code_exec_allow_network: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec-allow-network",
+            help="Let these commands reach the network, this machine's own services included.",
+        ),
+    ] = False
+    code_exec_allow_install: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec-allow-install",
+            help="Install Python and npm packages that a model asks for, as wheels and without install scripts; "
+            "the model's own commands stay without a network.",
+        ),
+    ] = False
+    code_exec_install_domains: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--code-exec-install-domains",
+            help="The hosts that installs may reach, between commas; without it those that pip and npm use here.",
+        ),
+    ] = ()
+    code_exec_packages: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--code-exec-packages",
+            help="The packages that may be installed, between commas; without it any.",
+        ),
+    ] = ()
+    code_exec_unconfined: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec-unconfined",
+            help="Run a model's commands also where nothing confines them: they may then do all that you may. "
+            "Never on a server that others reach.",
+        ),
+    ] = False
+    code_exec_temperature: Annotated[
+        float | None,
+        Parameter(
+            name="--code-exec-temperature",
+            help="The sampling temperature where code may run and the request names none, 0 to 2.",
+        ),
+    ] = None
+
+    def flags(self) -> dict[str, object]:
+        """By long name, as ``settings.load`` takes them."""
+        return {
+            **SandboxOptions.flags(self),
+            "--skills-allow-exec": self.skills_allow_exec or None,
+            "--skills-allow-network": self.skills_allow_network or None,
+            "--code-exec": self.code_exec or None,
+            "--code-exec-allow-network": self.code_exec_allow_network or None,
+            "--code-exec-allow-install": self.code_exec_allow_install or None,
+            "--code-exec-install-domains": self.code_exec_install_domains,
+            "--code-exec-packages": self.code_exec_packages,
+            "--code-exec-unconfined": self.code_exec_unconfined or None,
+            "--code-exec-temperature": self.code_exec_temperature,
+        }
+
+
+def settings_from(*groups: SkillOptions | WhichModel | SandboxOptions, **flags: object) -> Settings:
+    """Settings from option groups; what means nothing in them is named on stderr.
 
     ``flags`` are further flags by their long names without the leading dashes, underscores for the inner ones.
     """
@@ -105,4 +218,7 @@ def settings_from(*groups: SkillOptions | WhichModel, **flags: object) -> Settin
     settings = load(merged)
     for name, near in settings.unknown_variables.items():
         say(f"note: {line(name)} means nothing here" + (f"; did you mean {near}?" if near else "."))
+    if any(isinstance(group, ExecOptions) for group in groups):
+        for warning in settings.warnings:
+            say(f"note: {line(warning)}")
     return settings

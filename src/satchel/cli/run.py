@@ -18,8 +18,9 @@ from cyclopts.validators import Number
 
 from satchel.chat.messages import message
 from satchel.chat.request import ChatRequest
+from satchel.cli.allowed import tell
 from satchel.cli.console import print_line_json, say
-from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
+from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
 from satchel.cli.turn_view import TurnView
 from satchel.engine.events import TurnEvent, TurnStarted
@@ -58,6 +59,7 @@ def run(
     ] = None,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
+    execution: ExecOptions = ExecOptions(),
     json: Json = False,
 ) -> int:
     """Ask a model a question with your skills at hand.
@@ -68,7 +70,8 @@ def run(
     """
     # Read before there is an event loop: an interrupt must end a wait for stdin.
     asked = _question(question, source)
-    return asyncio.run(_run(asked, settings_from(skills, options), skill, max_tokens, _JsonView() if json else None))
+    settings = settings_from(skills, options, execution)
+    return asyncio.run(_run(asked, settings, skill, max_tokens, _JsonView() if json else None))
 
 
 async def _run(
@@ -78,6 +81,7 @@ async def _run(
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
         progress.finish()
+    await tell(settings, only_trouble=True)
     async with open_runtime(settings) as runtime:
         request = TurnRequest(
             chat=ChatRequest(

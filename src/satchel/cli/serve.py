@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
+from satchel.cli.allowed import allowed, shape, tell
 from satchel.cli.console import line, print_line_json, say
-from satchel.cli.options import Json, ModelOptions, SkillOptions, settings_from
+from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
+from satchel.ports.execution import Executor
 from satchel.settings import Settings
 from satchel.wiring.models import describe, embedded_models, ensure_weights
 from satchel.wiring.serve import new_event_loop
@@ -24,6 +26,7 @@ def serve(
     *,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
+    execution: ExecOptions = ExecOptions(),
     host: Annotated[str | None, Parameter(name="--host", help="Address to listen on (127.0.0.1).")] = None,
     port: Annotated[int | None, Parameter(name="--port", help="Port to listen on (8321); 0 takes a free one.")] = None,
     ollama_port: Annotated[
@@ -38,7 +41,7 @@ def serve(
     Ctrl-C or SIGTERM lets open answers finish; the second one cuts them off.
     Skills are read at the start, and again on POST /api/skills/rescan. Each request is one line of log on stderr.
     """
-    settings = settings_from(skills, options, host=host, port=port, ollama_port=ollama_port)
+    settings = settings_from(skills, options, execution, host=host, port=port, ollama_port=ollama_port)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_serve(settings, as_json=json))
 
@@ -48,18 +51,28 @@ async def _serve(settings: Settings, *, as_json: bool) -> int:
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
         progress.finish()
+    executor = await tell(settings)
 
     def started(url: str, ollama_url: str) -> None:
         if not settings.server.keys and not _is_loopback(url):
             say(f"WARNING: everybody who reaches {url} may use its model and its skills: it asks for no key.")
             say("  hint: set SATCHEL_KEYS to the keys that clients must send, or leave --host out.")
         if as_json:
-            print_line_json({"event": "listening", "url": url} | ({"ollama_url": ollama_url} if ollama_url else {}))
+            told: dict[str, object] = {"ollama_url": ollama_url} if ollama_url else {}
+            if executor is not None:
+                told |= {"execution": _execution(settings, executor)}
+            print_line_json({"event": "listening", "url": url} | told)
         else:
             _greet(url, ollama_url, settings)
 
     _log_to_stderr()
     return 130 if await serve_gateway(settings, started) else 0
+
+
+def _execution(settings: Settings, executor: Executor) -> dict[str, object]:
+    rows = allowed(settings.execution, executor)
+    told: dict[str, object] = {row.what: row.is_on and not row.refusal for row in rows}
+    return told | {"confinement": shape(executor.confinement)}
 
 
 def _log_to_stderr() -> None:

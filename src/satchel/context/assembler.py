@@ -191,6 +191,8 @@ class Assembler:
         Raises:
             StoreError: "state-invalid" for what is no snapshot; nothing has then changed.
         """
+        if not _is_mapping(state):
+            raise _invalid()
         placement = state.get("placement", "last_user")
         dynamic = state.get("dynamic_state", {})
         name, instructions = state.get("active_skill_name"), state.get("skill_instructions")
@@ -243,6 +245,10 @@ def _objects(given: Iterable[Mapping[str, object]], what: str) -> list[dict[str,
     except (TypeError, ValueError, RecursionError) as error:
         hint = "Give a list of mappings that hold nothing but JSON."
         raise SetupError("setting-invalid", f"This is no {what} in plain JSON.", hint=hint) from error
+
+
+def _is_mapping(state: object) -> bool:
+    return isinstance(state, Mapping)
 
 
 def _listed(state: Mapping[str, Json], key: str) -> list[Mapping[str, object]]:

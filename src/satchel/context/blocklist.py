@@ -79,12 +79,21 @@ class Blocklist:
         Raises:
             StoreError: "state-invalid" for anything else in its place.
         """
-        names = state.get("blocked_tools")
-        given = [] if names is None else names
-        if not isinstance(given, list) or not all(isinstance(name, str) and name for name in given):
+        given = _kept(state)
+        if given is None or not all(isinstance(name, str) and name for name in given):
             hint = "Give what snapshot() returned, as it was."
             raise StoreError("state-invalid", "This is not the state of a blocklist.", hint=hint)
         return self.set_blocked_tools(cast("list[str]", given))
+
+
+def _kept(state: object) -> list[object] | None:
+    """The names in a state, [] without any; None for what is no state."""
+    if not isinstance(state, Mapping):
+        return None
+    names = cast("Mapping[str, object]", state).get("blocked_tools")
+    if names is None:
+        return []
+    return cast("list[object]", names) if isinstance(names, list) else None
 
 
 def _names(call: object) -> list[object]:

@@ -10,12 +10,18 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
 from satchel.errors import SkillError, StoreError
 from satchel.library.digest import folder_digest
+
+try:
+    import fcntl
+except ImportError:  # there is none on Windows
+    fcntl = None
 
 _MAX_BYTES = 4 * 1024 * 1024
 _VERSION = 1
@@ -68,15 +74,17 @@ class Approvals:
         """Approves the folder as it is now. Raises ``SkillError`` when it has no digest or another ``manifest``."""
         path = os.path.realpath(directory)
         approval = Approval(path=path, digest=folder_digest(path, manifest=manifest), time=time.time())
-        self._write({**self._read(), path: approval})
+        with self._alone():
+            self._write({**self._read(), path: approval})
         return approval
 
     def remove(self, directory: str | os.PathLike[str]) -> bool:
         """Takes the approval back; False when there was none. The folder may be gone."""
-        kept = self._read()
-        gone = kept.pop(os.path.realpath(directory), None) or kept.pop(os.path.abspath(directory), None)
-        if gone is not None:
-            self._write(kept)
+        with self._alone():
+            kept = self._read()
+            gone = kept.pop(os.path.realpath(directory), None) or kept.pop(os.path.abspath(directory), None)
+            if gone is not None:
+                self._write(kept)
         return gone is not None
 
     def covers(self, directory: str, manifest: str = "") -> bool:
@@ -92,6 +100,24 @@ class Approvals:
             return folder_digest(directory, manifest=manifest) == approval.digest
         except SkillError:
             return False
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Nobody else changes the file meanwhile, or an approval that was taken back would be written again."""
+        if fcntl is None:
+            yield
+            return
+        folder = os.path.dirname(self.path) or os.curdir
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._unavailable(str(error.strerror)) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _read(self) -> dict[str, Approval]:
         try:

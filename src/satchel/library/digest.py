@@ -1,6 +1,6 @@
 """One digest for everything in a skill's folder, so that an approval ends with the first byte that changes."""
 
-# ruff: noqa: PTH112, PTH115, PTH118 - strings and scandir, as in the walk.
+# ruff: noqa: PTH112, PTH115, PTH117, PTH118, PTH120 - strings and scandir, as in the walk.
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import stat
 
 from satchel.errors import PathError, SkillError
-from satchel.pathguard import open_inside
+from satchel.pathguard import is_inside, open_inside
 from satchel.skills.dialect import Limits
 from satchel.skills.files import is_manifest
 
@@ -23,12 +23,12 @@ _LIMITS = Limits()
 def folder_digest(directory: str, *, manifest: str = "") -> str:
     """``sha256:<hex>`` over the path, kind, execute bit and bytes of everything below the canonical ``directory``.
 
-    Hidden files count. A link counts by where it points, never by what is there. With ``manifest``, a digest of the
-    same form, the SKILL.md must have it.
+    Hidden files count. A link counts by where it points, which must be inside: what lies elsewhere may change. With
+    ``manifest``, a digest of the same form, the SKILL.md must have it.
 
     Raises:
-        SkillError: "skill-not-found" without a directory; "skill-invalid" when it holds too much, or something that is
-            neither a file nor a folder nor a link, cannot be read, or has another SKILL.md.
+        SkillError: "skill-not-found" without a directory; "skill-invalid" when it holds too much, something that is
+            neither a file nor a folder nor a link, or a link that leads out, cannot be read, or has another SKILL.md.
     """
     if not os.path.isdir(directory):
         raise SkillError("skill-not-found", f"There is no directory {directory}.", hint="Name a skill's directory.")
@@ -70,10 +70,25 @@ def _everything(directory: str, prefix: str, depth: int) -> list[tuple[str, os.D
 def _described(directory: str, path: str, status: os.stat_result) -> tuple[str, str]:
     """What kind of thing it is, and the SHA-256 of what it holds."""
     if stat.S_ISLNK(status.st_mode):
-        return "link", hashlib.sha256(os.fsencode(os.readlink(os.path.join(directory, path)))).hexdigest()
+        target = os.readlink(os.path.join(directory, path))
+        if not _stays_inside(directory, os.path.dirname(path), target):
+            raise _unusable(directory, f"{path} is a link that leads out of it")
+        return "link", hashlib.sha256(os.fsencode(target)).hexdigest()
     if stat.S_ISREG(status.st_mode):
         return "program" if status.st_mode & 0o111 else "file", _content(directory, path)
     raise _unusable(directory, f"{path} is neither a file nor a link")
+
+
+def _stays_inside(directory: str, folder: str, target: str) -> bool:
+    """Whether every step on the way of a link in ``folder`` is below the canonical ``directory``."""
+    if os.path.isabs(target):
+        return False
+    place = os.path.join(directory, folder)
+    for part in target.split("/"):
+        place = os.path.realpath(os.path.join(place, part))
+        if not is_inside(place, directory):
+            return False
+    return True
 
 
 def _content(directory: str, path: str) -> str:

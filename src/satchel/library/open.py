@@ -24,6 +24,7 @@ from satchel.skills.oneline import one_line
 _LONGEST_CHARACTER = 4
 _EMPTY = Page(text="", start=0, end=0, total=0)
 _CHUNK = 1024 * 1024
+_TOLD = ("name", "description")
 
 
 def read_manifest(
@@ -65,7 +66,8 @@ def read_manifest(
 def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = None) -> LoadedSkill:
     """Body and file index as they are on disk now.
 
-    The metadata is that of ``known`` when given: a new name or description counts from the next reload on.
+    With ``known`` a new name or description counts from the next reload on; all else counts as it is now, above all
+    what the skill and its users are limited to.
 
     Raises:
         SkillError: "skill-not-found" when the skill is gone; "skill-invalid", with the findings in
@@ -78,7 +80,7 @@ def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = N
     late = [judged for found in noticed if (judged := judge(found, dialect)) is not None]
     if manifest.skill is None or any(found.severity == "error" for found in late):
         raise _invalid(place.directory, (*manifest.diagnostics, *late))
-    skill = known or manifest.skill
+    skill = _as_known(manifest.skill, known) if known else manifest.skill
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     return LoadedSkill(
         skill=replace(skill, ref=replace(skill.ref, digest=digest), diagnostics=(*skill.diagnostics, *late)),
@@ -86,6 +88,21 @@ def load(place: Place, dialect: Dialect, source: str, *, known: Skill | None = N
         manifest_bytes=len(data),
         files=files,
         modified=modified,
+    )
+
+
+def _as_known(fresh: Skill, known: Skill) -> Skill:
+    """The skill as it is now, under the name and description that people and models were told."""
+    told = {key: value for key, value in known.frontmatter.items() if key in _TOLD}
+    rest = {key: value for key, value in fresh.frontmatter.items() if key not in _TOLD}
+    return replace(
+        fresh,
+        ref=known.ref,
+        description=known.description,
+        summary=known.summary,
+        frontmatter={**told, **rest},
+        trusted=known.trusted,
+        shadowed=known.shadowed,
     )
 
 

@@ -5,44 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
-import socket
 import sys
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Executor, Job, Launch, Outcome, Shell
 from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
+from satchel.sandbox.canary import try_canaries
 from satchel.sandbox.hosts import HostsExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.process import start_process
-from satchel.sandbox.shells import BASH
 from satchel.sandbox.unconfined import UnconfinedExecutor
 
 Mode = Literal["required", "preferred", "off"]
 
-_TRIED_S = 10.0
 _HINT = "Install bubblewrap (Debian: apt install bubblewrap) and allow user namespaces; satchel doctor says more."
-# Each line says "name open" when an attack worked. Settings of the kernel are opened for writing and not written.
-_CANARIES = """
-probe() { if eval "$2" 2>/dev/null; then echo "$1 open"; else echo "$1 blocked"; fi; }
-echo works > mine || exit 9
-probe outside '( read -r word < "$OUTSIDE/secret" )'
-probe write '( echo x > "$OUTSIDE/new" )'
-probe link '( echo x > planted/new )'
-probe read-only '( echo x > "$READABLE/new" )'
-probe network '( exec 3<>"/dev/tcp/127.0.0.1/$PORT" )'
-probe processes '[ -e "/proc/$HOST/exe" ] && kill -0 "$HOST"'
-probe kernel-settings '[ -w /proc/sys/kernel/core_pattern ] && ( : >> /proc/sys/kernel/core_pattern )'
-probe namespaces 'unshare --user true'
-"""
-CANARIES = ("outside", "write", "link", "read-only", "network", "processes", "kernel-settings", "namespaces")
-_MAY_BE_OPEN: Mapping[str, frozenset[str]] = {"landlock": frozenset({"processes"})}
+# Words of the kernel and of bubblewrap, and what an operator can do.
+_HINTS = (
+    ("max_*_namespaces", "Let the kernel make user namespaces: sysctl user.max_user_namespaces=15000."),
+    ("unshare: No space left", "Let the kernel make user namespaces: sysctl user.max_user_namespaces=15000."),
+    ("No permissions to create new namespace", "A container has to allow user namespaces in its seccomp profile."),
+    ("unshare: Operation not permitted", "A container has to allow user namespaces in its seccomp profile."),
+    ("uid map: Permission denied", "AppArmor may hold back user namespaces: it needs a profile that allows userns."),
+    ("Can't mount proc", "A container has to leave /proc uncovered: --security-opt systempaths=unconfined."),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +115,8 @@ def _none(executor: Executor, *, is_chosen: bool) -> BackendReport:
 async def _look(floor: str) -> tuple[tuple[Executor, BackendReport], ...]:
     if sys.platform != "linux":
         return await _look_elsewhere()
-    bubblewrap = await _bubblewrap(floor)
-    namespaces = await _tried(NamespaceExecutor())
-    landlock = await _tried(LandlockExecutor())
-    return (bubblewrap, namespaces, landlock)
+    looks = (_bubblewrap(floor), _tried(NamespaceExecutor()), _tried(LandlockExecutor()))
+    return tuple(await asyncio.gather(*looks))
 
 
 async def _look_elsewhere() -> tuple[tuple[Executor, BackendReport], ...]:
@@ -152,7 +138,7 @@ async def _look_elsewhere() -> tuple[tuple[Executor, BackendReport], ...]:
 
 
 async def _bubblewrap(floor: str) -> tuple[Executor, BackendReport]:
-    program = next((path for path in PLACES if os.access(path, os.X_OK)), "")
+    program = await asyncio.to_thread(_program)
     version = await _version(program) if program else ""
     executor = BubblewrapExecutor(program, version)
     known = BackendReport(backend="bubblewrap", version=version, confinement=executor.confinement)
@@ -162,6 +148,10 @@ async def _bubblewrap(floor: str) -> tuple[Executor, BackendReport]:
         reason = f"version {version or 'unknown'} is older than {floor}, the oldest that is accepted here"
         return executor, replace(known, reason=reason, hint="Install a newer one, or change the floor.")
     return await _tried(executor)
+
+
+def _program() -> str:
+    return next((path for path in PLACES if os.access(path, os.X_OK)), "")
 
 
 async def _version(program: str) -> str:
@@ -185,52 +175,9 @@ async def _tried(executor: Executor) -> tuple[Executor, BackendReport]:
     report = BackendReport(backend=known.backend, version=known.version, confinement=known)
     if executor.unavailable_reason:
         return executor, replace(report, reason=executor.unavailable_reason)
-    folder = await asyncio.to_thread(_folder)
-    try:
-        canaries, reason = await _canaries(executor, Path(folder))
-    except (OSError, SandboxError) as error:
-        canaries, reason = {}, str(error)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    return executor, replace(report, canaries=canaries, reason=reason)
+    canaries, reason = await try_canaries(executor)
+    return executor, replace(report, canaries=canaries, reason=reason, hint=_hint(reason))
 
 
-async def _canaries(executor: Executor, folder: Path) -> tuple[dict[str, bool], str]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        launch = await asyncio.to_thread(_laid_out, folder, listener.getsockname()[1])
-        outcome = await executor.run(launch)
-    said = dict(line.split(" ", 1) for line in outcome.stdout.text.splitlines() if " " in line)
-    if outcome.exit_code != 0 or set(said) != set(CANARIES):
-        words = (outcome.stderr.text or outcome.stdout.text).strip().splitlines()
-        return {}, f"a program does not run in it: {words[-1][:200] if words else outcome.stopped or 'no word'}"
-    leaked = await asyncio.to_thread(_leaked, folder)
-    stopped = {name: said[name] == "blocked" and not (leaked and name in {"write", "link"}) for name in CANARIES}
-    may = _MAY_BE_OPEN.get(executor.confinement.backend, frozenset())
-    escaped = [name for name, held in stopped.items() if not held and name not in may]
-    return stopped, f"an attack worked in it: {', '.join(escaped)}" if escaped else ""
-
-
-def _folder() -> str:
-    return os.path.realpath(tempfile.mkdtemp(prefix="satchel-canary-"))
-
-
-def _laid_out(folder: Path, port: int) -> Launch:
-    for name in ("work", "readable", "outside"):
-        (folder / name).mkdir()
-    (folder / "outside" / "secret").write_text("x", encoding="ascii")
-    # Where an older bubblewrap would follow a link while it makes the targets of its mounts.
-    (folder / "work" / "planted").symlink_to(folder / "outside")
-    variables = {"OUTSIDE": str(folder / "outside"), "READABLE": str(folder / "readable"), "PORT": str(port)}
-    return Launch(
-        command=(BASH.program if BASH else "/bin/sh", "-c", _CANARIES),
-        purpose="probe",
-        cwd=str(folder / "work"),
-        env={"PATH": "/usr/bin:/bin", "HOST": str(os.getpid()), **variables},
-        readable=(str(folder / "readable"),),
-        writable=(str(folder / "work"),),
-        deadline_s=_TRIED_S,
-    )
-
-
-def _leaked(folder: Path) -> bool:
-    return {entry.name for entry in (folder / "outside").iterdir()} != {"secret"}
+def _hint(reason: str) -> str:
+    return next((hint for words, hint in _HINTS if words in reason), "")

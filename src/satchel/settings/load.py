@@ -5,40 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from satchel.engine.limits import LoopLimits
 from satchel.errors import SetupError
+from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.gateway.options import ServerOptions
 from satchel.library.options import SkillsOptions
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
+from satchel.settings import execution
+from satchel.settings.row import Row
 from satchel.settings.upstreams import KEY_VARIABLE, Upstream, read_upstreams, variable_of, with_keys
 from satchel.skills.dialects import DIALECTS
 from satchel.skills.names import near_names
 
 Record = TypeVar("Record")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One setting: its dotted key, the type it must have, and the flag and variable that set it.
-
-    ``inverted`` rows are set by a "no" flag or variable; ``separator`` splits a variable into several values, a blank
-    one at any white space. A variable that is set and empty counts as left out, unless ``is_never_empty``: without keys
-    a server is open, which nobody means by setting the variable.
-    """
-
-    key: str
-    type: Any
-    default: object
-    flag: str = ""
-    variable: str = ""
-    inverted: bool = False
-    separator: str = ""
-    is_secret: bool = False
-    is_never_empty: bool = False
 
 
 def _several(value: object) -> object:
@@ -52,16 +35,17 @@ def _dialect(value: str) -> str:
     return value
 
 
-_SKILLS, _EMBEDDED, _UPSTREAM, _SERVER, _LOOP = (
+_SKILLS, _EMBEDDED, _UPSTREAM, _SERVER = (
     SkillsOptions(),
     EmbeddedOptions(),
     UpstreamOptions(),
     ServerOptions(),
-    LoopLimits(),
 )
 
 _Ceiling = Annotated[int, Field(ge=1)]
 _DAY_S = 86400
+_CODE_ROUNDS = 24
+"""One repair of a program is a write, a run, a look at what went wrong and a patch: four rounds."""
 
 TABLE: tuple[Row, ...] = (
     Row(
@@ -141,10 +125,11 @@ TABLE: tuple[Row, ...] = (
     Row(
         key="loop.max_rounds",
         type=Annotated[int, Field(ge=1, le=64)],
-        default=_LOOP.max_rounds,
+        default=None,
         flag="--skills-max-rounds",
         variable="SATCHEL_SKILLS_MAX_ROUNDS",
     ),
+    *execution.ROWS,
     Row(key="server.host", type=str, default=_SERVER.host, flag="--host", variable="SATCHEL_HOST"),
     Row(
         key="server.port",
@@ -194,7 +179,7 @@ class Settings:
     ``model`` is what requests ask for when they name no model. ``upstreams`` are all named; there is none when the
     embedded model serves alone.
     ``unknown_variables`` are set SATCHEL_ variables that mean nothing, each with the nearest one that
-    does, or "".
+    does, or "". ``warnings`` are sentences about settings of ``execution`` that do not do what they seem to.
     """
 
     skills: SkillsOptions
@@ -202,9 +187,11 @@ class Settings:
     upstreams: tuple[Upstream, ...]
     embedded: EmbeddedOptions
     loop: LoopLimits
+    execution: ExecutionOptions
     server: ServerOptions
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     unknown_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    warnings: tuple[str, ...] = ()
 
 
 def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -218,7 +205,11 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
     origins: dict[str, str] = {}
     for row in TABLE:
         values[row.key], origins[row.key] = _value(row, flags, environ)
+    warnings = execution.check(values, origins)
+    if values["loop.max_rounds"] is None:
+        values["loop.max_rounds"] = _CODE_ROUNDS if values["execution.code"] else LoopLimits().max_rounds
     embedded = _record(EmbeddedOptions, "models.embedded", values)
+    install = _record(InstallOptions, "execution.install", values)
     upstreams = _upstreams(values, origins, embedded, environ)
     return Settings(
         skills=_record(SkillsOptions, "skills", values),
@@ -226,9 +217,11 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
         upstreams=upstreams,
         embedded=embedded,
         loop=_record(LoopLimits, "loop", values),
+        execution=replace(_record(ExecutionOptions, "execution", values), install=install),
         server=_record(ServerOptions, "server", values),
         origins=origins,
         unknown_variables=_unknown(environ, upstreams),
+        warnings=warnings,
     )
 
 
@@ -255,7 +248,7 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
     elif environ.get(row.variable, "") != "" or (row.is_never_empty and row.variable in environ):
         origin, raw = row.variable, environ[row.variable]
         value = raw.split(row.separator.strip() or None) if row.separator else raw
-        if row.inverted:
+        if row.type is bool:
             value = raw != "0"
     else:
         return row.default, "default"

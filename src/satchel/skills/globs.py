@@ -1,9 +1,26 @@
-"""Globs over paths with forward slashes: ``*`` and ``?`` stay inside a segment, ``**`` as a segment crosses them."""
+"""Globs over paths with forward slashes: ``*`` and ``?`` stay inside a segment, ``**`` as a segment crosses them.
+
+Skills bring globs, so none may take long. A ``*`` or ``**`` takes as little as it can and never tries anew: what stands
+between two of them is looked for where it comes first, and only what is behind the last must reach the end.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
+
+
+def star_pattern(text: str, star: str, literal: Callable[[str], str] = re.escape) -> str:
+    """A regular expression for ``text``, whose ``*`` stand for any number of ``star``; ``literal`` writes the rest.
+
+    Matching takes time in proportion to the text, however many stars there are.
+    """
+    first, *others = text.split("*")
+    if not others:
+        return literal(first)
+    between = "".join(f"(?>(?:{star})*?{literal(piece)})" for piece in others[:-1] if piece)
+    return f"{literal(first)}{between}(?:{star})*{literal(others[-1])}"
 
 
 @lru_cache(maxsize=1024)
@@ -12,16 +29,21 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
 
     ``[...]`` and ``{a,b}`` are text.
     """
-    parts = glob.replace("\\", "/").split("/")
+    *folders, last = glob.replace("\\", "/").split("/")
     pieces: list[str] = []
-    for index, part in enumerate(parts):
-        is_last = index == len(parts) - 1
-        if part == "**":
-            # At the end it must be something; in front of more it may be nothing.
-            pieces.append(".+" if is_last else "(?:[^/]*/)*")
-        else:
-            text = "".join({"*": "[^/]*", "?": "[^/]"}.get(char) or re.escape(char) for char in part)
-            pieces.append(text if is_last else text + "/")
+    block: list[str] = []
+    is_deep = False
+    for part in folders:
+        if part != "**":
+            block.append(star_pattern(part, "[^/]", _segment) + "/")
+            continue
+        if block:
+            pieces.append(_deep("".join(block)) if is_deep else "".join(block))
+            block = []
+        is_deep = True
+    # At the end it must be something; in front of more it may be nothing.
+    block.append(".+" if last == "**" else star_pattern(last, "[^/]", _segment))
+    pieces.append("(?:[^/]*/)*" * is_deep + "".join(block))
     return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL)
 
 
@@ -38,3 +60,11 @@ def matches_any(path: str, globs: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=64)
 def _any_pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{glob_pattern(glob).pattern})" for glob in globs), re.IGNORECASE | re.DOTALL)
+
+
+def _segment(text: str) -> str:
+    return "[^/]".join(map(re.escape, text.split("?")))
+
+
+def _deep(block: str) -> str:
+    return f"(?>(?:[^/]*/)*?{block})"

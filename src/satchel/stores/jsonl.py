@@ -23,6 +23,7 @@ class JsonlAudit:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._lock = threading.Lock()
+        self._is_torn = False
 
     async def append(self, entry: AuditEntry) -> None:
         line = json.dumps(entry.to_dict(), ensure_ascii=True, separators=(",", ":")) + "\n"
@@ -33,7 +34,10 @@ class JsonlAudit:
             with self._lock:
                 descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
                 try:
+                    # Half a line must not take the next one with it.
+                    line = b"\n" * self._is_torn + line
                     written = os.write(descriptor, line)
+                    self._is_torn = written != len(line) and (written > 0 or self._is_torn)
                 finally:
                     os.close(descriptor)
         except OSError as error:

@@ -1,0 +1,120 @@
+"""Attacks that must fail, run by a backend on the host at hand before it is trusted. None of them changes the host."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from satchel.errors import SandboxError
+from satchel.ports.execution import Executor, Launch
+from satchel.sandbox.shells import BASH
+
+_TRIED_S = 10.0
+# Says "name open" or "name blocked" of each. What belongs to the whole machine is opened and never written; a device
+# gets the mode that it has.
+_SCRIPT = """
+probe() { if eval "$2" 2>/dev/null; then echo "$1 open"; else echo "$1 blocked"; fi; }
+echo works > mine || exit 9
+probe outside '( read -r word < "$OUTSIDE/secret" )'
+probe write '( echo x > "$OUTSIDE/new" )'
+probe link '( echo x > planted/new )'
+probe read-only '( echo x > "$READABLE/new" )'
+probe network '( exec 3<>"/dev/tcp/127.0.0.1/$PORT" )'
+probe processes '[ -e "/proc/$HOST/exe" ] && kill -0 "$HOST"'
+probe environment '[ -n "$(tr -d "\\0" < /proc/1/environ)" ]'
+probe capabilities 'grep -q "^CapEff:.*[1-9a-f]" /proc/self/status'
+probe kernel-settings '[ -w /proc/sys/kernel/core_pattern ] && ( : >> /proc/sys/kernel/core_pattern )'
+probe devices 'chmod 666 /dev/null'
+probe namespaces 'unshare --user true'
+"""
+_OF_THE_SCRIPT = (
+    "outside", "write", "link", "read-only", "network", "processes", "environment", "capabilities", "kernel-settings",
+    "devices", "namespaces",
+)  # fmt: skip
+CANARIES = (*_OF_THE_SCRIPT, "mount-targets")
+_TOLD_AS_GAPS: Mapping[str, frozenset[str]] = {"landlock": frozenset({"processes", "devices"})}
+_OUTSIDE = ("secret", "inner")
+
+
+async def try_canaries(executor: Executor) -> tuple[dict[str, bool], str]:
+    """Whether each attack was stopped, and why the backend cannot be trusted, "" when it can."""
+    try:
+        folder = Path(await asyncio.to_thread(_folder))
+    except OSError as error:
+        return {}, f"there is no place for its tests: {error.strerror}"
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            launch = await asyncio.to_thread(_laid_out, folder, listener.getsockname()[1])
+            outcome = await executor.run(launch)
+            said = dict(line.split(" ", 1) for line in outcome.stdout.text.splitlines() if " " in line)
+            if outcome.exit_code != 0 or set(said) != set(_OF_THE_SCRIPT):
+                words = outcome.stderr.text.strip().splitlines()
+                return {}, f"no program runs in it: {words[-1][:200] if words else outcome.stopped or 'no word'}"
+            leaked = await asyncio.to_thread(_leaked, folder)
+            await _aim_mounts(executor, launch, folder)
+            stopped = {name: word == "blocked" for name, word in said.items()}
+            if leaked:
+                stopped |= {"write": False, "link": False}
+            stopped["mount-targets"] = await asyncio.to_thread(_leaked, folder) == leaked
+    except (OSError, SandboxError) as error:
+        return {}, error.message.rstrip(".") if isinstance(error, SandboxError) else str(error)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    told = _TOLD_AS_GAPS.get(executor.confinement.backend, frozenset())
+    escaped = [name for name, held in stopped.items() if not held and name not in told]
+    return stopped, f"an attack works in it: {', '.join(escaped)}" if escaped else ""
+
+
+async def _aim_mounts(executor: Executor, launch: Launch, folder: Path) -> None:
+    """Asks for mounts whose targets lead through links that a program left behind.
+
+    An older bubblewrap makes directories where such a link points to. A launch of that kind is refused or does no harm.
+    """
+    work = folder / "work"
+    for link in ("planted", "planted-old"):
+        for name in ("inner", "made"):
+            target = str(work / link / name)
+            for aimed in (
+                replace(launch, command=("true",), readable=(target,)),
+                replace(launch, command=("true",), writable=(*launch.writable, target)),
+                replace(launch, command=("true",), readable=launch.writable, writable=(target,), cwd=target),
+            ):
+                try:
+                    await executor.run(aimed)
+                except SandboxError:
+                    continue
+
+
+def _folder() -> str:
+    return os.path.realpath(tempfile.mkdtemp(prefix="satchel-canary-"))
+
+
+def _laid_out(folder: Path, port: int) -> Launch:
+    for name in ("work", "readable", "outside", "outside/inner"):
+        (folder / name).mkdir()
+    (folder / "outside" / "secret").write_text("x", encoding="ascii")
+    (folder / "work" / "planted").symlink_to(folder / "outside")
+    # The host's root, as bubblewrap has it while it mounts.
+    (folder / "work" / "planted-old").symlink_to(f"/oldroot{folder}/outside")
+    variables = {"OUTSIDE": str(folder / "outside"), "READABLE": str(folder / "readable"), "PORT": str(port)}
+    return Launch(
+        command=(BASH.program if BASH else "/bin/sh", "-c", _SCRIPT),
+        purpose="probe",
+        cwd=str(folder / "work"),
+        env={"PATH": "/usr/bin:/bin", "HOST": str(os.getpid()), **variables},
+        readable=(str(folder / "readable"),),
+        writable=(str(folder / "work"),),
+        deadline_s=_TRIED_S,
+    )
+
+
+def _leaked(folder: Path) -> bool:
+    outside = folder / "outside"
+    found = {str(path.relative_to(outside)) for path in outside.rglob("*")}
+    return found != set(_OUTSIDE)

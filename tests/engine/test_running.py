@@ -1,0 +1,172 @@
+"""Turns in which things really run: a skill's script, and a program that is written, fails, is patched and runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from satchel.chat.messages import ToolOutput
+from satchel.chat.request import ChatRequest
+from satchel.engine.events import ToolFinished, TurnStarted
+from satchel.engine.runtime import Runtime
+from satchel.execution.artifacts import Artifacts
+from satchel.execution.options import ExecutionOptions
+from satchel.execution.workbench import Execution
+from satchel.library import discover
+from satchel.sandbox.bubblewrap import BubblewrapExecutor
+from satchel.sandbox.detect import detect
+from satchel.sources.directory import DirectorySource
+from satchel.testing.scripted_model import Reply, ScriptedModel, call
+from satchel.wiring.sources import skill_hosts
+from tests.support import ask, collect, write_skill
+
+BUDGET = "import sys\nprint('fuel', round(float(sys.argv[1]) * 3.7137, 2))\n"
+BROKEN = "def area(r):\n    return 3 * r ** 2\n\nprint(area('2'))\n"
+PATCH = "*** Begin Patch\n*** Update File: area.py\n@@\n-print(area('2'))\n+print(area(2))\n*** End Patch\n"
+
+
+@asynccontextmanager
+async def running(
+    model: ScriptedModel, root: Path, base: Path, options: ExecutionOptions
+) -> AsyncGenerator[tuple[Runtime, Execution]]:
+    found = await detect("required")
+    shelf = await asyncio.to_thread(lambda: Artifacts(base=str(base)))
+    execution = Execution(found.executor, options, artifacts=shelf, base=str(base), host={"PATH": "/usr/bin:/bin"})
+    source = DirectorySource(discover([root]))
+    try:
+        yield Runtime(models=model, source=source, hosts=skill_hosts, execution=execution), execution
+    finally:
+        await asyncio.to_thread(execution.close)
+
+
+def names(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]
+
+
+def told(request: ChatRequest) -> list[str]:
+    return [part.text for item in request.messages for part in item.parts if isinstance(part, ToolOutput)]
+
+
+def use(name: str, number: int, **arguments: object) -> Reply:
+    return Reply(calls=(call(name, json.dumps(arguments), f"c{number}"),))
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    made = tmp_path / "base"
+    made.mkdir()
+    return made
+
+
+async def test_a_script_of_a_skill_answers_what_only_it_knows(tmp_path: Path, base: Path) -> None:
+    write_skill(tmp_path / "skills", "fuel", body="Run scripts/budget.py.\n", files={"scripts/budget.py": BUDGET})
+    run = use("skills_run", 2, skill="fuel", path="scripts/budget.py", args=["100"])
+    model = ScriptedModel([use("skills_read", 1, skill="fuel"), run, Reply(text=("371.37",))])
+    async with running(model, tmp_path / "skills", base, ExecutionOptions(scripts=True)) as (runtime, execution):
+        events, done = await collect(runtime, ask(skills=("fuel",)))
+        started = events[0]
+    assert isinstance(started, TurnStarted)
+    assert started.confinement == execution.executor.confinement
+    assert "fuel 371.37" in told(model.requests[-1])[-1]
+    assert "exit code 0" in told(model.requests[-1])[-1]
+    assert done.rounds == 3
+    assert names(base) == []
+
+
+async def test_scripts_and_code_are_not_offered_until_they_are_allowed(tmp_path: Path) -> None:
+    write_skill(tmp_path, "fuel", files={"scripts/budget.py": BUDGET})
+    model = ScriptedModel([Reply(text=("no",))])
+    runtime = Runtime(models=model, source=DirectorySource(discover([tmp_path])), hosts=skill_hosts)
+    await collect(runtime, ask(skills=("fuel",)))
+    assert {spec.name for spec in model.requests[0].tools} <= {"skills_list", "skills_read"}
+
+
+async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: Path, base: Path) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    model = ScriptedModel(
+        [
+            use("write_file", 1, path="area.py", content=BROKEN),
+            use("bash", 2, command="python area.py"),  # a name that models bring along
+            use("apply_patch", 3, input=PATCH),
+            use("shell", 4, command="python area.py > out.txt && cat out.txt"),
+            Reply(text=("12",)),
+        ]
+    )
+    async with running(model, tmp_path / "skills", base, ExecutionOptions(code=True)) as (runtime, execution):
+        events, done = await collect(runtime, ask())
+        results = told(model.requests[-1])
+        finished = [event for event in events if isinstance(event, ToolFinished)]
+        shelf = execution.artifacts
+        assert shelf is not None
+        kept = {item.path for item in shelf.of(finished[-1].run)}
+        left = names(base)
+    assert "TypeError" in results[1]
+    assert str(base) not in results[1]
+    assert results[3].rstrip().endswith("out.txt") or "12" in results[3]
+    assert "12" in results[3]
+    assert [event.ok for event in finished] == [True, False, True, True]
+    assert {"area.py", "out.txt"} <= kept
+    assert not [name for name in left if not name.startswith("satchel-artifacts")]
+    assert "## Working with files" in model.requests[0].messages[0].text
+    assert model.requests[0].sampling.is_code
+    assert done.rounds == 5
+    assert names(base) == []
+
+
+async def test_a_failing_program_never_withdraws_its_tool(tmp_path: Path, base: Path) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    runs = [use("shell", number, command=f"exit {number}") for number in range(1, 6)]
+    model = ScriptedModel([*runs, Reply(text=("done",))])
+    async with running(model, tmp_path / "skills", base, ExecutionOptions(code=True)) as (runtime, _):
+        await collect(runtime, ask())
+    assert "shell" in {spec.name for spec in model.requests[-1].tools}
+    assert "exit code 5" in told(model.requests[-1])[-1]
+
+
+async def test_calls_of_one_round_run_in_their_order(tmp_path: Path, base: Path) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    long = "# " + "x" * 9000 + "\nprint('second')\n"  # whose arguments are read in a thread
+    both = Reply(
+        calls=(
+            call("write_file", json.dumps({"path": "a.py", "content": long}), "c1"),
+            call("shell", json.dumps({"command": "python a.py"}), "c2"),
+        )
+    )
+    model = ScriptedModel([both, Reply(text=("done",))])
+    async with running(model, tmp_path / "skills", base, ExecutionOptions(code=True)) as (runtime, _):
+        await collect(runtime, ask())
+    assert "second" in told(model.requests[-1])[1]
+
+
+async def test_what_was_found_holds_a_program_and_says_so() -> None:
+    found = await detect("required")
+    assert found.executor.unavailable_reason == ""
+    assert found.executor.confinement.is_full
+    chosen = [report for report in found.report if report.is_chosen]
+    assert len(chosen) == 1
+    assert all(chosen[0].canaries.values())
+    assert len(chosen[0].canaries) == 8
+
+
+async def test_a_floor_refuses_an_older_bubblewrap() -> None:
+    found = await detect("required", bwrap_floor="999.0")
+    report = next(report for report in found.report if report.backend == "bubblewrap")
+    assert "999.0" in report.reason or report.reason == "it is not installed"
+    assert not isinstance(found.executor, BubblewrapExecutor)
+
+
+async def test_without_a_sandbox_nothing_runs_and_the_model_is_told(tmp_path: Path, base: Path) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    model = ScriptedModel([use("shell", 1, command="touch x"), Reply(text=("no",))])
+    from satchel.sandbox.unconfined import UnconfinedExecutor
+
+    execution = Execution(UnconfinedExecutor(), ExecutionOptions(code=True), base=str(base), host=dict(os.environ))
+    source = DirectorySource(discover([tmp_path / "skills"]))
+    await collect(Runtime(models=model, source=source, hosts=skill_hosts, execution=execution), ask())
+    assert "no OS sandbox" in told(model.requests[-1])[0]
