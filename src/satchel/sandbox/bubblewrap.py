@@ -22,7 +22,7 @@ from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
 from satchel.sandbox.etc import copy_of_etc
 from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
-from satchel.sandbox.pids import PARENT, PidsGroup, make_group
+from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
 from satchel.sandbox.process import ProcessJob, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
@@ -44,7 +44,8 @@ class BubblewrapExecutor:
 
     @property
     def confinement(self) -> Confinement:
-        gaps = () if os.geteuid() or PARENT else ("the number of processes is not bounded",)
+        is_bounded = os.geteuid() or PARENT or has_own_pid_max()
+        gaps = () if is_bounded else ("the number of processes is not bounded",)
         return Confinement(
             backend="bubblewrap",
             version=self._version,
@@ -78,28 +79,26 @@ class BubblewrapExecutor:
             raise
         try:
             job, telling, going = await self._spawn(prepared, launch)
-        except BaseException:
-            await asyncio.to_thread(prepared.on_end)
-            raise
         finally:
             prepared.close()
         first: int | None = None
+        bounds = _Bounds(launch.limits)
         try:
             told = await everything(telling)
             inside = int(json.loads(told)["child-pid"]) if told else 0
             if inside:
                 first = os.pidfd_open(inside)
-                _bound(inside, launch.limits, prepared.group)
                 job.guard.inside = inside
+                await bounds.set(inside)
             is_set_up = bool(inside) and await _has_gone(going)
         except BaseException as error:
-            await _undo(job, first, prepared.on_end)
+            await BareJob(job, first, bounds.remove).kill()
             if isinstance(error, OSError):
                 raise _unavailable(str(error)) from error
             raise
         finally:
             os.close(going)
-        started = BareJob(job, first, prepared.on_end)
+        started = BareJob(job, first, bounds.remove)
         if not is_set_up:
             raise _unavailable((await started.wait()).stderr.text.strip() or "bwrap did not say why")
         return started
@@ -132,15 +131,10 @@ class BubblewrapExecutor:
 class _Prepared:
     arguments: int
     descriptors: tuple[int, ...]
-    group: PidsGroup | None
 
     def close(self) -> None:
         for descriptor in (self.arguments, *self.descriptors):
             os.close(descriptor)
-
-    def on_end(self) -> None:
-        if self.group is not None:
-            self.group.remove()
 
 
 def _prepared(launch: Launch) -> _Prepared:
@@ -167,9 +161,8 @@ def _prepared(launch: Launch) -> _Prepared:
         if any(b"\0" in text for text in arguments):
             raise SandboxError("launch-failed", "The environment has a value with a NUL character.")
         written = opened_on(b"\0".join(arguments))
-        group = make_group(PARENT, launch.limits.processes + _OUR_PROCESSES) if os.geteuid() == 0 else None
         opened.pop_all()
-    return _Prepared(arguments=written, descriptors=tuple(descriptors), group=group)
+    return _Prepared(arguments=written, descriptors=tuple(descriptors))
 
 
 def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -> Iterator[str]:
@@ -190,21 +183,19 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
     yield from ("--dev", "/dev")
     for path, size in layout.temporary:
         yield from ("--perms", "1777", "--size", str(size), "--tmpfs", path)
-    etc = copy_of_etc(tuple(path for path in system_paths()[1] if path.startswith("/etc/")))
-    yield from ("--ro-bind", etc.root, _ETC_PLACE)
+    yield from _system()
+    system = system_paths()[1]
     for bind in layout.binds:
-        name = bind.path.removeprefix("/etc/")
-        if bind.path.startswith("/etc/") and name in etc.names:
-            yield from ("--symlink", f"{_ETC_PLACE}/{name}", bind.path)
-        else:
+        if bind.path not in system:
             yield from ("--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path)
     yield from ("--proc", "/proc")
     if os.geteuid() == 0:
-        for path in _kept_for_root():
-            yield from ("--ro-bind", "/dev/null", path)
-        # A device is written to all the same; its node, which is the host's, keeps its mode.
-        for name in DEVICES:
-            yield from ("--remount-ro", f"/dev/{name}")
+        if has_own_pid_max():
+            # While it can be written still; it is of the new process table.
+            highest = highest_number(launch.limits.processes + _OUR_PROCESSES)
+            for name, number in (("pid_max", highest), ("ns_last_pid", RESERVED_PIDS)):
+                yield from ("--file", handed(f"{number}\n".encode()), f"/proc/sys/kernel/{name}")
+        yield from _root_covers()
     for path in ("/dev", "/proc", "/"):
         yield from ("--remount-ro", path)
     # Segments of shared memory by key belong to no process, so nothing would bound them.
@@ -212,15 +203,36 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
 
 
 @cache
-def _kept_for_root() -> tuple[str, ...]:
-    """Files of the process table that only root may read. The others tell a program what they tell any user."""
-    paths = [Path("/proc", name) for name in HIDDEN_OF_PROC]
-    return tuple(str(path) for path in paths if path.is_file() and not path.stat().st_mode & stat.S_IROTH)
+def _system() -> tuple[str, ...]:
+    """What every launch sees of the host."""
+    paths = system_paths()[1]
+    etc = copy_of_etc(tuple(path for path in paths if path.startswith("/etc/")))
+    arguments = ["--ro-bind", etc.root, _ETC_PLACE]
+    for path in paths:
+        if path in etc.paths:
+            arguments += ["--symlink", f"{_ETC_PLACE}/{path.removeprefix('/etc/')}", path]
+        else:
+            arguments += ["--ro-bind", path, path]
+    return tuple(arguments)
+
+
+@cache
+def _root_covers() -> tuple[str, ...]:
+    """What the host's root could do as the owner of its files, which an ordinary user cannot."""
+    arguments: list[str] = []
+    for path in (Path("/proc", name) for name in HIDDEN_OF_PROC):
+        if path.is_file() and not path.stat().st_mode & stat.S_IROTH:
+            arguments += ["--ro-bind", "/dev/null", str(path)]
+    # A device is written to all the same; its node keeps its mode.
+    for name in DEVICES:
+        arguments += ["--remount-ro", f"/dev/{name}"]
+    return tuple(arguments)
 
 
 def _refuse_links(layout: Layout) -> None:
     """No place of a mount leads through a link below another mount: bwrap would follow it, to a place of the host."""
-    for bind in layout.binds:
+    given = [bind for bind in layout.binds if bind.path not in system_paths()[1]]
+    for bind in given:
         for other in layout.binds:
             if bind.path.startswith(f"{other.path}/"):
                 below = bind.path[len(other.path) :]
@@ -236,24 +248,49 @@ def _require_program(launch: Launch, layout: Layout) -> None:
     """What bwrap prints when a program is not there looks like the program's own output."""
     name = launch.command[0]
     searched = launch.env.get("PATH", _USUAL_PATH).split(":")
+    system = system_paths()[1]
+    given = [f"{os.path.realpath(bind.path)}/" for bind in layout.binds if bind.path not in system]
+    shown = (*given, *(f"{path}/" for path in system))
     for folder in [""] if "/" in name else searched:
         path = Path(launch.cwd, folder, name)
         if os.access(path, os.X_OK) and path.is_file():
             places = (os.path.realpath(path.parent), os.path.realpath(path))
-            shown = [os.path.realpath(bind.path) for bind in layout.binds]
-            if all(any(f"{place}/".startswith(f"{root}/") for root in shown) for place in places):
+            if all(any(f"{place}/".startswith(root) for root in shown) for place in places):
                 return
     raise program_missing(name, "No such file, or none that may be run, where the sandbox shows it")
 
 
-def _bound(inside: int, limits: Limits, group: PidsGroup | None) -> None:
-    """Bounds process 1, and so all that it will start, while it waits for us. Counted in its own user namespace."""
-    for number, value in own_limits(limits):
-        _, hard = resource.getrlimit(number)
-        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.prlimit(inside, number, (bound, bound))
-    if group is not None:
-        Path(group.entrance).write_text(str(inside), encoding="ascii")
+class _Bounds:
+    """The limits of process 1, and so of all that it will start, set while it waits for us."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._group: PidsGroup | None = None
+
+    async def set(self, inside: int) -> None:
+        """Raises ``OSError``."""
+        setting = asyncio.ensure_future(asyncio.to_thread(self._set, inside))
+        try:
+            await asyncio.shield(setting)
+        except asyncio.CancelledError:
+            await asyncio.wait({setting})
+            raise
+
+    def remove(self) -> None:
+        if self._group is not None:
+            self._group.remove()
+
+    def _set(self, inside: int) -> None:
+        for number, value in own_limits(self._limits):
+            _, hard = resource.getrlimit(number)
+            bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.prlimit(inside, number, (bound, bound))
+        if os.geteuid() or has_own_pid_max():
+            return
+        # Entering it may take longer than all the rest of a launch.
+        self._group = make_group(PARENT, self._limits.processes + _OUR_PROCESSES)
+        if self._group is not None:
+            Path(self._group.entrance).write_text(str(inside), encoding="ascii")
 
 
 async def _has_gone(going: int) -> bool:
@@ -272,10 +309,6 @@ async def _has_gone(going: int) -> bool:
     return unread == 0
 
 
-async def _undo(job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
-    await BareJob(job, first, on_end).kill()
-
-
 def _unavailable(reason: str) -> SandboxError:
     return SandboxError(
         "sandbox-unavailable",
@@ -286,6 +319,4 @@ def _unavailable(reason: str) -> SandboxError:
 
 def _let_go(preparing: asyncio.Future[_Prepared]) -> None:
     if not preparing.cancelled() and preparing.exception() is None:
-        prepared = preparing.result()
-        prepared.close()
-        preparing.get_loop().run_in_executor(None, prepared.on_end)
+        preparing.result().close()

@@ -20,10 +20,10 @@ _MOST_ENTRIES = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EtcCopy:
-    """``root`` holds each of ``names``, the paths of the host without ``/etc/``, at the same place below it."""
+    """``root`` holds each of ``paths`` of the host at its place below ``/etc``."""
 
     root: str
-    names: frozenset[str]
+    paths: frozenset[str]
 
 
 @cache
@@ -37,18 +37,17 @@ def copy_of_etc(paths: tuple[str, ...]) -> EtcCopy:
     root = os.path.realpath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     atexit.register(_remove, root, os.getpid())
     left = [_MOST_BYTES, _MOST_ENTRIES]
-    names: set[str] = set()
+    copied: set[str] = set()
     for path in paths:
-        name = path.removeprefix("/etc/")
-        target = Path(root, name)
+        target = Path(root, path.removeprefix("/etc/"))
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             _copy(Path(path), target, left)
         except (OSError, OverflowError):
             _discard(target)
         else:
-            names.add(name)
-    return EtcCopy(root=root, names=frozenset(names))
+            copied.add(path)
+    return EtcCopy(root=root, paths=frozenset(copied))
 
 
 def _copy(source: Path, target: Path, left: list[int]) -> None:

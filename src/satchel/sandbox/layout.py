@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from satchel.errors import SandboxError
@@ -106,8 +107,12 @@ def root_layout(launch: Launch) -> Layout:
     )
 
 
-def system_paths() -> tuple[list[tuple[str, str]], list[str]]:
-    """``(links, paths)`` of the host's programs and of what they read in ``/etc``; a link is a path and its target."""
+@cache
+def system_paths() -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """``(links, paths)`` of the host's programs and of what they read in ``/etc``; a link is a path and its target.
+
+    Looked up once a process.
+    """
     links: list[tuple[str, str]] = []
     paths: list[str] = []
     for path in (*_SYSTEM, *_MERGED, *_etc(), *_CACHES):
@@ -116,7 +121,7 @@ def system_paths() -> tuple[list[tuple[str, str]], list[str]]:
             links.append((path, str(Path(path).readlink())))
         elif Path(path).exists():
             paths.append(path)
-    return links, paths
+    return tuple(links), tuple(paths)
 
 
 def _etc() -> Iterable[str]:

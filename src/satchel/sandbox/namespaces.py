@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from satchel.errors import SandboxError
@@ -12,7 +11,7 @@ from satchel.sandbox import syscalls
 from satchel.sandbox.bare import BareJob, Prepared, start_bare
 from satchel.sandbox.layout import DEVICE_LINKS, DEVICES, HIDDEN_OF_PROC, HOSTNAME, INODES_PER_MIB, root_layout
 from satchel.sandbox.limits import own_limits
-from satchel.sandbox.pids import PARENT, make_group
+from satchel.sandbox.pids import PARENT, RESERVED_PIDS, has_own_pid_max, highest_number, make_group
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
 
@@ -28,8 +27,6 @@ _NAMESPACES = (
     | syscalls.CLONE_NEWUTS
     | syscalls.CLONE_NEWCGROUP
 )
-_PID_MAX_PER_NAMESPACE = (6, 14)  # before, a write would reach the host's own setting
-_RESERVED_PIDS = 300  # numbers below are given out once only, so all count as used
 _OUR_PROCESSES = 2  # the one that waits outside, and process 1
 
 
@@ -106,7 +103,7 @@ def plan_of(launch: Launch) -> Plan:
         "hidden": list(HIDDEN_OF_PROC),
         "limits": own_limits(launch.limits),
         "pid_max": _pid_max(launch.limits) if os.geteuid() == 0 else 0,
-        "pids_used": _RESERVED_PIDS,
+        "pids_used": RESERVED_PIDS,
         "filter": filter_program(),
     }
 
@@ -118,7 +115,4 @@ def _memory_options(size: int) -> dict[str, str]:
 
 def _pid_max(limits: Limits) -> int:
     """What bounds the processes of the host's root, whom no ``RLIMIT_NPROC`` binds; 0 where there is no such bound."""
-    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
-    if version is None or (int(version[1]), int(version[2])) < _PID_MAX_PER_NAMESPACE:
-        return 0
-    return _RESERVED_PIDS + limits.processes
+    return highest_number(limits.processes) if has_own_pid_max() else 0

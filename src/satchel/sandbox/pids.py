@@ -1,14 +1,18 @@
-"""Groups that bound the number of processes where ``RLIMIT_NPROC`` does not: for the host's root."""
+"""What bounds the number of processes where ``RLIMIT_NPROC`` does not: for the host's root."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+RESERVED_PIDS = 300  # numbers below are given out once only, so all count as used
+_NUMBERS_PER_PROCESSOR = 8  # a kernel takes no fewer
 _PREFIX = "satchel-"
+_PID_MAX_PER_NAMESPACE = (6, 14)  # before, a write would reach the host's own setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,17 @@ def find_parent(own: str = "/proc/self/cgroup", mounts: str = "/proc/self/mounts
                 if os.access(found, os.W_OK) and (controllers or _hands_down(found)):
                     return found
     return ""
+
+
+def has_own_pid_max() -> bool:
+    """Whether each process table of this kernel has a highest number of its own."""
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return version is not None and (int(version[1]), int(version[2])) >= _PID_MAX_PER_NAMESPACE
+
+
+def highest_number(processes: int) -> int:
+    """The highest number of a process table for that many processes and threads."""
+    return max(RESERVED_PIDS + processes, _NUMBERS_PER_PROCESSOR * (os.cpu_count() or 1))
 
 
 def make_group(parent: str, processes: int) -> PidsGroup | None:

@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from satchel.errors import SandboxError
 
@@ -196,6 +197,7 @@ _CALLS: dict[str, tuple[int | None, int | None, _Rule]] = {
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
+@cache
 def filter_program(machine: str | None = None, *, shares_ipc: bool = False, has_sockets: bool = True) -> bytes:
     """The filter as an array of ``struct sock_filter``, for this machine or the named one (x86_64, aarch64).
 
