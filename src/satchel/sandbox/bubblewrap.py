@@ -19,8 +19,8 @@ from pathlib import Path
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
-from satchel.sandbox.etc import copy_of_etc
-from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout, system_paths
+from satchel.sandbox.etc import copy_of_devices, copy_of_etc
+from satchel.sandbox.layout import HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
 from satchel.sandbox.process import ProcessJob, start_process
@@ -46,6 +46,7 @@ class BubblewrapExecutor:
     def confinement(self) -> Confinement:
         is_bounded = os.geteuid() or PARENT or has_own_pid_max()
         gaps = () if is_bounded else ("the number of processes is not bounded",)
+        gaps += () if os.geteuid() or copy_of_devices(DEVICES) else ("the modes of the host's devices may be changed",)
         return Confinement(
             backend="bubblewrap",
             version=self._version,
@@ -223,9 +224,9 @@ def _root_covers() -> tuple[str, ...]:
     for path in (Path("/proc", name) for name in HIDDEN_OF_PROC):
         if path.is_file() and not path.stat().st_mode & stat.S_IROTH:
             arguments += ["--ro-bind", "/dev/null", str(path)]
-    # A device is written to all the same; its node keeps its mode.
-    for name in DEVICES:
-        arguments += ["--remount-ro", f"/dev/{name}"]
+    nodes = copy_of_devices(DEVICES)
+    for name in DEVICES if nodes else ():
+        arguments += ["--dev-bind", f"{nodes}/{name}", f"/dev/{name}"]
     return tuple(arguments)
 
 

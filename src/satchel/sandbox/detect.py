@@ -141,7 +141,8 @@ async def _bubblewrap(floor: str) -> tuple[Executor, BackendReport]:
     program = await asyncio.to_thread(_program)
     version = await _version(program) if program else ""
     executor = BubblewrapExecutor(program, version)
-    known = BackendReport(backend="bubblewrap", version=version, confinement=executor.confinement)
+    confinement = await asyncio.to_thread(lambda: executor.confinement)  # which makes device nodes at first
+    known = BackendReport(backend="bubblewrap", version=version, confinement=confinement)
     if not program:
         return executor, replace(known, reason="it is not installed", hint="Debian: apt install bubblewrap")
     if floor and _numbers(version) < _numbers(floor):

@@ -1,4 +1,8 @@
-"""What a program may read of ``/etc``, copied once, so that it takes one mount of a launch instead of one a file."""
+"""Copies of what a program sees of the host, made once a process and removed at its exit.
+
+What it may read of ``/etc`` takes one mount of a launch then instead of one a file; and the host's root is given device
+nodes that are not the host's own.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 _PREFIX = "satchel-etc-"
+_NOBODY = 65534
 _MOST_BYTES = 16 * 1024**2
 _MOST_ENTRIES = 10_000
 
@@ -33,9 +38,7 @@ def copy_of_etc(paths: tuple[str, ...]) -> EtcCopy:
     Raises:
         OSError: there is no place for temporary files.
     """
-    _sweep(Path(tempfile.gettempdir()))
-    root = os.path.realpath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-    atexit.register(_remove, root, os.getpid())
+    root = _place()
     left = [_MOST_BYTES, _MOST_ENTRIES]
     copied: set[str] = set()
     for path in paths:
@@ -48,6 +51,33 @@ def copy_of_etc(paths: tuple[str, ...]) -> EtcCopy:
         else:
             copied.add(path)
     return EtcCopy(root=root, paths=frozenset(copied))
+
+
+@cache
+def copy_of_devices(names: tuple[str, ...]) -> str:
+    """A directory with nodes of these devices that belong to nobody; "" where this user may not make such.
+
+    As the owner of the host's own nodes root could change their modes, from a sandbox too.
+    """
+    try:
+        root = _place()
+        for name in names:
+            node = Path(root, name)
+            os.mknod(node, stat.S_IFCHR | 0o600, Path("/dev", name).stat().st_rdev)
+            os.chown(node, _NOBODY, _NOBODY)
+            node.chmod(0o666)
+        # Fails where the file system of temporary files has no devices.
+        os.close(os.open(Path(root, names[0]), os.O_WRONLY | os.O_CLOEXEC))
+    except OSError:
+        return ""
+    return root
+
+
+def _place() -> str:
+    _sweep(Path(tempfile.gettempdir()))
+    root = os.path.realpath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    atexit.register(_remove, root, os.getpid())
+    return root
 
 
 def _copy(source: Path, target: Path, left: list[int]) -> None:

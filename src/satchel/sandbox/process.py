@@ -84,6 +84,9 @@ class ProcessJob:
             for reading in self._reading:
                 reading.transport.close()
             self._on_end()
+        # It may have written and gone between two looks; by now nothing can undo what it left behind.
+        if not self._stopped and await asyncio.to_thread(self._guard.is_over_at_last):
+            self._stopped = "written"
         code = self._process.returncode or 0
         stdout, *stderr = (reading.capture.captured() for reading in self._reading) if self._reading else (Captured(),)
         return Outcome(

@@ -52,9 +52,12 @@ class Watch:
         """Runs until the program is stopped or this is cancelled."""
         await self._begun
         await asyncio.sleep(_FIRST_LOOK_S)
-        while not (reason := await asyncio.to_thread(self.look, job.pid)):
+        while True:
+            reason = await asyncio.to_thread(self.look, job.pid)
+            if reason:
+                job.stop(reason)
+                return
             await asyncio.sleep(_LOOK_S)
-        job.stop(reason)
 
     def look(self, pid: int) -> Stopped:
         """Why the program with this process has to end, "" when it may go on. Reads the disk."""
@@ -65,6 +68,13 @@ class Watch:
         if sum(map(_resident, pids)) > most and sum(map(_proportional, pids)) > most:
             return "memory"
         return "written" if self._fills_memory() or self._fills_disk(on_disk) else ""
+
+    def is_over_at_last(self) -> bool:
+        """Whether too much was written when the program had ended. Reads the disk where its space has shrunk."""
+        shrunk = self._free - free_bytes(self._roots)
+        if shrunk <= self._limits.written_bytes // _STEPS:
+            return False
+        return self._size() - self._at_first > self._limits.written_bytes
 
     def _begin(self) -> None:
         for root in self._roots:
