@@ -74,7 +74,7 @@ def test_what_a_killed_host_left_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARENT or os.geteuid() != 0, reason="only root makes groups here")
 async def test_a_group_is_gone_with_its_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("satchel.sandbox.namespaces._PID_MAX_PER_NAMESPACE", (99, 0))
+    monkeypatch.setattr("satchel.sandbox.pids._PID_MAX_PER_NAMESPACE", (99, 0))
 
     def ours() -> list[Path]:
         return list(Path(PARENT).glob(f"satchel-{os.getpid()}-*"))
