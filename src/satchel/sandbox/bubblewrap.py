@@ -29,14 +29,19 @@ from satchel.sandbox.shells import BASH
 from satchel.sandbox.watch import require_room
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
+GAP_DEVICES = "the script may change the modes of the host's devices"
 _OUR_PROCESSES = 1  # process 1
 _USUAL_PATH = "/usr/bin:/bin"
 _ETC_PLACE = "/run/etc"
+_FIRST_TO_GO = "500"  # when the host runs out of memory
 _FIONREAD = getattr(termios, "FIONREAD", 0x541B)
 
 
 class BubblewrapExecutor:
-    """An ``Executor`` over a program of ``PLACES``. What holds on this host is for ``detect`` to find out."""
+    """An ``Executor`` over a program of ``PLACES``. What holds on this host is for ``detect`` to find out.
+
+    bwrap adds ``PWD``, the working directory, to the environment of the program.
+    """
 
     def __init__(self, program: str = PLACES[0], version: str = "") -> None:
         self._program = program
@@ -46,7 +51,7 @@ class BubblewrapExecutor:
     def confinement(self) -> Confinement:
         is_bounded = os.geteuid() or PARENT or has_own_pid_max()
         gaps = () if is_bounded else ("the number of processes is not bounded",)
-        gaps += () if os.geteuid() or copy_of_devices(DEVICES) else ("the modes of the host's devices may be changed",)
+        gaps += () if os.geteuid() or copy_of_devices(DEVICES) else (GAP_DEVICES,)
         return Confinement(
             backend="bubblewrap",
             version=self._version,
@@ -193,7 +198,7 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
     if os.geteuid() == 0:
         if has_own_pid_max():
             # While it can be written still; it is of the new process table.
-            highest = highest_number(launch.limits.processes + _OUR_PROCESSES)
+            highest = highest_number(launch.limits.processes)
             for name, number in (("pid_max", highest), ("ns_last_pid", RESERVED_PIDS)):
                 yield from ("--file", handed(f"{number}\n".encode()), f"/proc/sys/kernel/{name}")
         yield from _root_covers()
@@ -286,6 +291,8 @@ class _Bounds:
             _, hard = resource.getrlimit(number)
             bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.prlimit(inside, number, (bound, bound))
+        with contextlib.suppress(PermissionError):  # of a kernel that lets root alone say so
+            Path(f"/proc/{inside}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
         if os.geteuid() or has_own_pid_max():
             return
         # Entering it may take longer than all the rest of a launch.
