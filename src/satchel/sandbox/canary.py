@@ -58,12 +58,12 @@ async def try_canaries(executor: Executor) -> tuple[dict[str, bool], str]:
             if outcome.exit_code != 0 or set(said) != set(_OF_THE_SCRIPT):
                 words = outcome.stderr.text.strip().splitlines()
                 return {}, f"no program runs in it: {words[-1][:200] if words else outcome.stopped or 'no word'}"
-            leaked = await asyncio.to_thread(_leaked, folder)
+            leaked = await asyncio.to_thread(_strangers, folder)
             await _aim_mounts(executor, launch, folder)
             stopped = {name: word == "blocked" for name, word in said.items()}
             if leaked:
                 stopped |= {"write": False, "link": False}
-            stopped["mount-targets"] = await asyncio.to_thread(_leaked, folder) == leaked
+            stopped["mount-targets"] = await asyncio.to_thread(_strangers, folder) == leaked
     except (OSError, SandboxError) as error:
         return {}, error.message.rstrip(".") if isinstance(error, SandboxError) else str(error)
     finally:
@@ -119,7 +119,7 @@ def _laid_out(folder: Path, port: int) -> Launch:
     )
 
 
-def _leaked(folder: Path) -> bool:
+def _strangers(folder: Path) -> set[str]:
+    """What was made where nothing may be."""
     outside = folder / "outside"
-    found = {str(path.relative_to(outside)) for path in outside.rglob("*")}
-    return found != set(_OUTSIDE)
+    return {str(path.relative_to(outside)) for path in outside.rglob("*")} - set(_OUTSIDE)

@@ -74,15 +74,19 @@ class _HeldJob:
 async def _with_way_out(launch: Launch, held: AsyncExitStack) -> Launch:
     if isinstance(launch.command, str):
         raise SandboxError("launch-failed", "A command line was given where a program and its arguments belong.")
-    # Nowhere that a program may write, and short: the path of a socket is.
-    folder = os.path.realpath(await asyncio.to_thread(tempfile.mkdtemp, prefix="satchel-out-"))  # noqa: ASYNC240
+    folder, python = await asyncio.to_thread(_made)
     held.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
     proxy = await held.enter_async_context(EgressProxy(f"{folder}/proxy", launch.network.hosts))
-    prefix = os.path.realpath(sys.base_prefix)  # noqa: ASYNC240
-    python = () if f"{prefix}/".startswith("/usr/") else (prefix,)
     return replace(
         launch,
         command=relay_command(proxy.socket_path, launch.command),
         readable=tuple(dict.fromkeys((*launch.readable, folder, *python))),
         network=Network(),
     )
+
+
+def _made() -> tuple[str, tuple[str, ...]]:
+    """A new directory, nowhere that a program may write and with a short path, as a socket needs; what Python needs."""
+    prefix = os.path.realpath(sys.base_prefix)
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="satchel-out-"))
+    return folder, () if f"{prefix}/".startswith("/usr/") else (prefix,)
