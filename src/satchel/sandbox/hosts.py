@@ -37,7 +37,13 @@ class HostsExecutor:
         if launch.network.mode != "hosts" or not launch.network.hosts:
             return await self._inner.start(launch)
         async with AsyncExitStack() as held:
-            job = await self._inner.start(await _with_way_out(launch, held))
+            entering = asyncio.ensure_future(_with_way_out(launch, held))
+            try:
+                through = await asyncio.shield(entering)
+            except asyncio.CancelledError:
+                await asyncio.wait({entering})  # half of it could not be let go of
+                raise
+            job = await self._inner.start(through)
             return _HeldJob(job, held.pop_all())
 
     async def run(self, launch: Launch) -> Outcome:
