@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import resource
-import stat
 import struct
 import termios
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
 from satchel.sandbox.etc import copy_of_devices, copy_of_etc
-from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout, system_paths
+from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
 from satchel.sandbox.process import ProcessJob, start_process
@@ -33,7 +32,7 @@ GAP_DEVICES = "the script may change the modes of the host's devices"
 _OUR_PROCESSES = 1  # process 1
 _USUAL_PATH = "/usr/bin:/bin"
 _ETC_PLACE = "/run/etc"
-_FIRST_TO_GO = "500"  # when the host runs out of memory
+_FIRST_TO_GO = b"500\n"  # when the host runs out of memory
 _FIONREAD = getattr(termios, "FIONREAD", 0x541B)
 
 
@@ -195,14 +194,14 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
     for bind in layout.binds:
         if bind.path not in system:
             yield from ("--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path)
-    yield from ("--proc", "/proc")
+    yield from ("--proc", "/proc", "--file", handed(_FIRST_TO_GO), "/proc/self/oom_score_adj")
     if os.geteuid() == 0:
         if has_own_pid_max():
             # While it can be written still; it is of the new process table.
             highest = highest_number(launch.limits.processes)
             for name, number in (("pid_max", highest), ("ns_last_pid", RESERVED_PIDS)):
                 yield from ("--file", handed(f"{number}\n".encode()), f"/proc/sys/kernel/{name}")
-        yield from _root_covers()
+        yield from _own_devices()
     for path in ("/dev", "/proc", "/"):
         yield from ("--remount-ro", path)
     # Segments of shared memory by key belong to no process, so nothing would bound them.
@@ -224,16 +223,10 @@ def _system() -> tuple[str, ...]:
 
 
 @cache
-def _root_covers() -> tuple[str, ...]:
-    """What the host's root could do as the owner of its files, which an ordinary user cannot."""
-    arguments: list[str] = []
-    for path in (Path("/proc", name) for name in HIDDEN_OF_PROC):
-        if path.is_file() and not path.stat().st_mode & stat.S_IROTH:
-            arguments += ["--ro-bind", "/dev/null", str(path)]
+def _own_devices() -> tuple[str, ...]:
+    """What the host's root could do as the owner of its devices, which an ordinary user cannot."""
     nodes = copy_of_devices(DEVICES)
-    for name in DEVICES if nodes else ():
-        arguments += ["--dev-bind", f"{nodes}/{name}", f"/dev/{name}"]
-    return tuple(arguments)
+    return tuple(word for name in DEVICES if nodes for word in ("--dev-bind", f"{nodes}/{name}", f"/dev/{name}"))
 
 
 def _refuse_links(layout: Layout) -> None:
@@ -276,27 +269,24 @@ class _Bounds:
 
     async def set(self, inside: int) -> None:
         """Raises ``OSError``."""
-        setting = asyncio.ensure_future(asyncio.to_thread(self._set, inside))
+        for number, value in own_limits(self._limits):
+            _, hard = resource.getrlimit(number)
+            bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.prlimit(inside, number, (bound, bound))
+        if os.geteuid() or has_own_pid_max():
+            return
+        entering = asyncio.ensure_future(asyncio.to_thread(self._enter, inside))
         try:
-            await asyncio.shield(setting)
+            await asyncio.shield(entering)
         except asyncio.CancelledError:
-            await asyncio.wait({setting})
+            await asyncio.wait({entering})
             raise
 
     def remove(self) -> None:
         if self._group is not None:
             self._group.remove()
 
-    def _set(self, inside: int) -> None:
-        for number, value in own_limits(self._limits):
-            _, hard = resource.getrlimit(number)
-            bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.prlimit(inside, number, (bound, bound))
-        with contextlib.suppress(PermissionError):  # of a kernel that lets root alone say so
-            Path(f"/proc/{inside}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
-        if os.geteuid() or has_own_pid_max():
-            return
-        # Entering it may take longer than all the rest of a launch.
+    def _enter(self, inside: int) -> None:
         self._group = make_group(PARENT, self._limits.processes + _OUR_PROCESSES)
         if self._group is not None:
             Path(self._group.entrance).write_text(str(inside), encoding="ascii")
