@@ -22,7 +22,7 @@ from satchel.sandbox.etc import copy_of_devices, copy_of_etc
 from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
-from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.process import ProcessJob, all_or_nothing, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
 from satchel.sandbox.watch import require_room
@@ -76,36 +76,38 @@ class BubblewrapExecutor:
         return ""
 
     async def start(self, launch: Launch) -> BareJob:
-        preparing = asyncio.ensure_future(asyncio.to_thread(_prepared, launch))
-        try:
-            prepared = await asyncio.shield(preparing)
-        except asyncio.CancelledError:
-            preparing.add_done_callback(_let_go)
-            raise
+        return await all_or_nothing(self._start(launch))
+
+    async def _start(self, launch: Launch) -> BareJob:
+        prepared = await asyncio.to_thread(_prepared, launch)
         try:
             job, telling, going = await self._spawn(prepared, launch)
         finally:
             prepared.close()
         first: int | None = None
+        is_set_up, reason = False, "bwrap did not say why"
         bounds = _Bounds(launch.limits)
         try:
             told = await everything(telling)
             inside = int(json.loads(told)["child-pid"]) if told else 0
             if inside:
                 first = os.pidfd_open(inside)
+                job.adopt(first)
                 await bounds.set(inside)
-            is_set_up = bool(inside) and await _has_gone(going)
-            job.guard.inside = inside if is_set_up else 0  # until then its root is the host's
-        except BaseException as error:
+                is_set_up = await _has_gone(going)
+                job.guard.inside = inside if is_set_up else 0  # until then its root is the host's
+        except OSError as error:
+            reason = str(error)
+            if first is not None:  # process 1 would go on without its bounds
+                job.stop("killed")
+        except BaseException:
             await BareJob(job, first, bounds.remove).kill()
-            if isinstance(error, OSError):
-                raise _unavailable(str(error)) from error
             raise
         finally:
             os.close(going)
         started = BareJob(job, first, bounds.remove)
         if not is_set_up:
-            raise _unavailable((await started.wait()).stderr.text.strip() or "bwrap did not say why")
+            raise _unavailable((await started.wait()).stderr.text.strip() or reason)
         return started
 
     async def run(self, launch: Launch) -> Outcome:
@@ -275,12 +277,7 @@ class _Bounds:
             resource.prlimit(inside, number, (bound, bound))
         if os.geteuid() or has_own_pid_max():
             return
-        entering = asyncio.ensure_future(asyncio.to_thread(self._enter, inside))
-        try:
-            await asyncio.shield(entering)
-        except asyncio.CancelledError:
-            await asyncio.wait({entering})
-            raise
+        await asyncio.to_thread(self._enter, inside)
 
     def remove(self) -> None:
         if self._group is not None:
@@ -314,8 +311,3 @@ def _unavailable(reason: str) -> SandboxError:
         f"The sandbox could not be set up: {reason.removeprefix('bwrap: ')}.",
         hint="satchel doctor says what this host offers.",
     )
-
-
-def _let_go(preparing: asyncio.Future[_Prepared]) -> None:
-    if not preparing.cancelled() and preparing.exception() is None:
-        preparing.result().close()
