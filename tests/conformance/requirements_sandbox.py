@@ -1,4 +1,4 @@
-"""Seed 001, what holds a script on each system: the namespace backend, Seatbelt profiles and job objects."""
+"""Seed 001, what holds a script on each system: which backend is chosen, what holds, Seatbelt profiles and job objects."""
 
 from __future__ import annotations
 
@@ -21,4 +21,10 @@ ROWS: tuple[Requirement, ...] = (
     Requirement("001-sandbox-11", "001", "where the sandbox can pin a single loopback port (Seatbelt)", "tests/sandbox/test_seatbelt.py::test_the_network_is_closed_pinned_or_open"),
     Requirement("001-sandbox-12", "001", "a deliberately detached child can outlive the request", "tests/sandbox/test_seatbelt.py::test_what_it_leaves_open_is_told"),
     Requirement("001-sandbox-13", "001", "The Windows sandbox bounds the process tree and declares the rest as gaps", "tests/sandbox/test_jobobject.py::test_it_never_passes_for_confinement"),
+    # The choice
+    Requirement("001-sandbox-14", "001", "Sandbox or refuse. A host with no sandbox declines the tool", "tests/sandbox/test_detect.py::test_required_starts_nothing_where_nothing_holds_everything"),
+    Requirement("001-sandbox-15", "001", "Sandbox where the platform provides one, run anyway where it does not", "tests/sandbox/test_detect.py::test_preferred_takes_a_part_and_then_nothing_at_all"),
+    Requirement("001-sandbox-16", "001", "In-process limits only", "tests/sandbox/test_detect.py::test_off_looks_for_nothing"),
+    Requirement("001-sandbox-17", "001", "only if bwrap 0.12.0 or newer is installed", "tests/sandbox/test_detect.py::test_the_version_of_bubblewrap_counts_where_a_floor_is_set"),
+    Requirement("001-sandbox-18", "001", "so the claim and the implementation cannot drift", "tests/sandbox/test_detect.py::test_what_is_here_stops_everything_that_it_does_not_tell"),
 )
