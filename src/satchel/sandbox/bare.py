@@ -84,7 +84,7 @@ class BareJob:
     It has ended when process 1 of the program's own process table has: only then is nothing left inside.
     """
 
-    def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
+    def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None] | None) -> None:
         self._job = job
         self._on_end = on_end
         if first is not None:
@@ -116,7 +116,8 @@ class BareJob:
         finally:
             if first is not None:
                 await ended(first)
-            await asyncio.to_thread(self._on_end)
+            if self._on_end is not None:
+                await asyncio.to_thread(self._on_end)
 
 
 async def ended(first: int) -> None:

@@ -25,7 +25,7 @@ from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_m
 from satchel.sandbox.process import ProcessJob, all_or_nothing, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
-from satchel.sandbox.watch import require_room
+from satchel.sandbox.watch import Watch, require_room
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
 GAP_DEVICES = "the script may change the modes of the host's devices"
@@ -101,11 +101,11 @@ class BubblewrapExecutor:
             if first is not None:  # process 1 would go on without its bounds
                 job.stop("killed")
         except BaseException:
-            await BareJob(job, first, bounds.remove).kill()
+            await BareJob(job, first, bounds.on_end).kill()
             raise
         finally:
             os.close(going)
-        started = BareJob(job, first, bounds.remove)
+        started = BareJob(job, first, bounds.on_end)
         if not is_set_up:
             raise _unavailable((await started.wait()).stderr.text.strip() or reason)
         return started
@@ -123,7 +123,10 @@ class BubblewrapExecutor:
         outside = replace(launch, env={}, cwd="/")
         try:
             job = await start_process(
-                (*argv, *launch.command), outside, pass_fds=(prepared.arguments, *prepared.descriptors, tell, go)
+                (*argv, *launch.command),
+                outside,
+                pass_fds=(prepared.arguments, *prepared.descriptors, tell, go),
+                watch=prepared.watch,
             )
         except BaseException:
             os.close(telling)
@@ -139,6 +142,7 @@ class BubblewrapExecutor:
 class _Prepared:
     arguments: int
     descriptors: tuple[int, ...]
+    watch: Watch
 
     def close(self) -> None:
         for descriptor in (self.arguments, *self.descriptors):
@@ -169,8 +173,10 @@ def _prepared(launch: Launch) -> _Prepared:
         if any(b"\0" in text for text in arguments):
             raise SandboxError("launch-failed", "The environment has a value with a NUL character.")
         written = opened_on(b"\0".join(arguments))
+        watch = Watch(launch)
+        watch.begin()
         opened.pop_all()
-    return _Prepared(arguments=written, descriptors=tuple(descriptors))
+    return _Prepared(arguments=written, descriptors=tuple(descriptors), watch=watch)
 
 
 def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -> Iterator[str]:
@@ -279,9 +285,10 @@ class _Bounds:
             return
         await asyncio.to_thread(self._enter, inside)
 
-    def remove(self) -> None:
-        if self._group is not None:
-            self._group.remove()
+    @property
+    def on_end(self) -> Callable[[], None] | None:
+        """What is left to be done when nothing is left inside."""
+        return self._group.remove if self._group else None
 
     def _enter(self, inside: int) -> None:
         self._group = make_group(PARENT, self._limits.processes + _OUR_PROCESSES)

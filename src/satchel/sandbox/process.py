@@ -121,23 +121,30 @@ async def start_process(
     *,
     pass_fds: Sequence[int] = (),
     on_end: Callable[[], None] = lambda: None,
+    watch: Watch | None = None,
 ) -> ProcessJob:
     """Starts ``command`` as ``launch`` says: its environment, directory, output and deadline, in a group of its own.
 
-    Descriptors of ``pass_fds`` stay the caller's to close.
+    Descriptors of ``pass_fds`` stay the caller's to close. A ``watch`` that is given has begun.
 
     Raises:
         SandboxError: launch-failed, when the program cannot be started.
     """
-    return await all_or_nothing(_start(command, launch, pass_fds, on_end))
+    return await all_or_nothing(_start(command, launch, pass_fds, on_end, watch))
 
 
 async def _start(
-    command: Sequence[str], launch: Launch, pass_fds: Sequence[int], on_end: Callable[[], None]
+    command: Sequence[str],
+    launch: Launch,
+    pass_fds: Sequence[int],
+    on_end: Callable[[], None],
+    watch: Watch | None,
 ) -> ProcessJob:
     reading: list[_Reading] = []
     writing: list[int] = []
-    watch = Watch(launch)
+    if watch is None:
+        watch = Watch(launch)
+        await asyncio.to_thread(watch.begin)
     try:
         if launch.log_path:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)

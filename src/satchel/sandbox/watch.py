@@ -35,8 +35,8 @@ class Stoppable(Protocol):
 class Watch:
     """Looks at one launch every tenth of a second, off the event loop, and ends it when it has gone too far.
 
-    It begins before the program does. ``inside`` is a process that has a root of its own, 0 without one: then the
-    files of the directories in memory there are counted, too.
+    ``begin`` is called before the program starts. ``inside`` is a process that has a root of its own, 0 without one:
+    then the files of the directories in memory there are counted, too.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -46,11 +46,9 @@ class Watch:
         self._devices: set[int] = set()
         self._at_first = self._written = self._free = 0
         self._next_walk = 0.0
-        self._begun = asyncio.get_running_loop().run_in_executor(None, self._begin)
 
     async def run(self, job: Stoppable) -> None:
         """Runs until the program is stopped or this is cancelled."""
-        await self._begun
         await asyncio.sleep(_FIRST_LOOK_S)
         while True:
             reason = await asyncio.to_thread(self.look, job.pid)
@@ -76,7 +74,8 @@ class Watch:
             return False
         return self._size() - self._at_first > self._limits.written_bytes
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Looks at what is there before the program starts. Reads the disk."""
         for root in self._roots:
             with suppress(OSError):
                 self._devices.add(os.stat(root).st_dev)  # noqa: PTH116
