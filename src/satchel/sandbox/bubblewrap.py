@@ -169,10 +169,10 @@ def _prepared(launch: Launch) -> _Prepared:
             descriptors.append(opened_on(content))
             return str(descriptors[-1])
 
-        arguments = [os.fsencode(text) for text in _arguments(launch, layout, handed)]
-        if any(b"\0" in text for text in arguments):
+        arguments = list(_arguments(launch, layout, handed))
+        if any("\0" in text for text in arguments):
             raise SandboxError("launch-failed", "The environment has a value with a NUL character.")
-        written = opened_on(b"\0".join(arguments))
+        written = opened_on(os.fsencode("\0".join(arguments)))
         watch = Watch(launch)
         watch.begin()
         opened.pop_all()
