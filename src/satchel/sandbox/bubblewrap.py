@@ -89,9 +89,9 @@ class BubblewrapExecutor:
             inside = int(json.loads(told)["child-pid"]) if told else 0
             if inside:
                 first = os.pidfd_open(inside)
-                job.guard.inside = inside
                 await bounds.set(inside)
             is_set_up = bool(inside) and await _has_gone(going)
+            job.guard.inside = inside if is_set_up else 0  # until then its root is the host's
         except BaseException as error:
             await BareJob(job, first, bounds.remove).kill()
             if isinstance(error, OSError):
@@ -111,6 +111,7 @@ class BubblewrapExecutor:
         """The job, where bwrap tells of process 1, and where it is told to go on."""
         telling, tell = os.pipe()
         go, going = os.pipe()
+        os.set_blocking(going, False)
         argv = [self._program, "--args", str(prepared.arguments), "--info-fd", str(tell), "--block-fd", str(go), "--"]
         # Process 1 keeps the environment in which bwrap was started.
         outside = replace(launch, env={}, cwd="/")
@@ -193,7 +194,7 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
     if os.geteuid() == 0:
         if has_own_pid_max():
             # While it can be written still; it is of the new process table.
-            highest = highest_number(launch.limits.processes + _OUR_PROCESSES)
+            highest = highest_number(launch.limits.processes)  # process 1 has a number below
             for name, number in (("pid_max", highest), ("ns_last_pid", RESERVED_PIDS)):
                 yield from ("--file", handed(f"{number}\n".encode()), f"/proc/sys/kernel/{name}")
         yield from _root_covers()

@@ -1,0 +1,105 @@
+"""What a launch writes and holds in memory is bounded, whatever its directories look like."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from satchel.errors import SandboxError
+from satchel.ports.execution import Launch, Limits, Outcome
+from satchel.sandbox import watch
+from satchel.sandbox.unconfined import UnconfinedExecutor
+from satchel.sandbox.watch import require_room, tree_bytes
+
+MIB = 1024**2
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the process table of Linux")
+
+
+async def ran(work: Path, script: str, **limits: int) -> Outcome:
+    launch = Launch(
+        command=(sys.executable, "-I", "-S", "-c", f"import os, time\n{script}\ntime.sleep(60)"),
+        purpose="script",
+        cwd=str(work),
+        writable=(str(work),),
+        limits=Limits(**limits),
+        deadline_s=30,
+    )
+    return await UnconfinedExecutor().run(launch)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "for n in range(40): open(f'file{n}', 'wb').write(bytes(1024**2))",
+        "for n in range(40): os.makedirs(f'd{n}/e'); open(f'd{n}/e/f', 'wb').write(bytes(1024**2))",
+        # Nothing of it has a name any more.
+        "kept = []\nfor n in range(40):\n f = open('g', 'wb'); f.write(bytes(1024**2)); os.unlink('g'); kept.append(f)",
+        # Deeper than any path may be long.
+        "for n in range(300): os.mkdir('d' * 50); os.chdir('d' * 50)\n[open(f'f{n}', 'wb').write(bytes(1024**2)) for n in range(40)]",
+        # Names alone.
+        "for n in range(40000): open(f'n{n}', 'wb').close()",
+    ],
+    ids=["files", "directories", "unlinked", "deep", "empty"],
+)
+async def test_what_is_written_is_bounded_all_together(tmp_path: Path, script: str) -> None:
+    outcome = await ran(tmp_path, script, written_bytes=24 * MIB)
+    assert (outcome.exit_code, outcome.stopped) == (None, "written"), outcome
+
+
+async def test_what_was_there_before_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(bytes(40 * MIB))
+    outcome = await ran(
+        tmp_path, "open('new', 'wb').write(bytes(1024**2))\ntime.sleep(0.5)\nos._exit(3)", written_bytes=24 * MIB
+    )
+    assert (outcome.exit_code, outcome.stopped) == (3, "")
+
+
+async def test_the_memory_of_all_processes_is_bounded(tmp_path: Path) -> None:
+    script = "for n in range(4):\n if os.fork() == 0:\n  x = b'x' * (60 * 1024**2); time.sleep(60)"
+    outcome = await ran(tmp_path, script, memory_bytes=160 * MIB)
+    assert (outcome.exit_code, outcome.stopped) == (None, "memory")
+
+
+async def test_memory_that_is_shared_counts_once(tmp_path: Path) -> None:
+    script = (
+        "x = b'x' * (60 * 1024**2)\nfor n in range(4):\n if os.fork() == 0: time.sleep(1); os._exit(0)\n"
+        "for n in range(4): os.wait()\nos._exit(5)"
+    )
+    outcome = await ran(tmp_path, script, memory_bytes=160 * MIB)
+    assert (outcome.exit_code, outcome.stopped) == (5, "")
+
+
+async def test_memory_as_a_file_counts(tmp_path: Path) -> None:
+    script = "kept = [os.memfd_create('x') for n in range(4)]\nfor f in kept: os.write(f, bytes(60 * 1024**2))"
+    outcome = await ran(tmp_path, script, memory_bytes=160 * MIB)
+    assert (outcome.exit_code, outcome.stopped) == (None, "memory")
+
+
+def test_no_link_is_followed_and_a_file_counts_once(tmp_path: Path) -> None:
+    outside, work = tmp_path / "outside", tmp_path / "work"
+    outside.mkdir()
+    work.mkdir()
+    (outside / "big").write_bytes(bytes(8 * MIB))
+    before = tree_bytes(str(work))
+    (work / "link").symlink_to(outside)
+    (work / "file").symlink_to(outside / "big")
+    assert tree_bytes(str(work)) - before < MIB
+    (work / "one").write_bytes(bytes(2 * MIB))
+    os.link(work / "one", work / "two")
+    assert 2 * MIB <= tree_bytes(str(work)) - before < 3 * MIB
+    (tmp_path / "root").symlink_to(outside)
+    assert tree_bytes(str(tmp_path / "root")) < MIB
+
+
+async def test_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "FREE_BYTES", 1 << 60)
+    launch = Launch(command=("true",), purpose="script", cwd=str(tmp_path), writable=(str(tmp_path),))
+    with pytest.raises(SandboxError) as caught:
+        await asyncio.to_thread(require_room, launch)
+    assert caught.value.code == "launch-failed"
+    assert (await ran(tmp_path, "")).stopped == "written"
