@@ -38,7 +38,7 @@ async def run_tool(session: SkillSession, name: str, text: str) -> str:
     """One call to a tool of our own, as a text for the model."""
     try:
         arguments: dict[str, Any] = dict(json.loads(text))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return "Error: the arguments are not a JSON object."
     decision = await session.check_call(name, arguments)
     if not decision.allowed:

@@ -154,10 +154,12 @@ async def test_without_a_hook_only_trusted_skills_are_told_of(tmp_path: Path, ca
     session = SkillSession(discover([project, user]), trust=Trust(trusted_roots=[user]))
     await session.discover()
     assert [skill.name for skill in session.offered] == ["good"]
-    assert (
-        f"1 skills from roots that are not trusted are not offered, evil for one; to approve it: satchel trust add {project / 'evil'}"
-        in caplog.text
-    )
+    told = "1 skills from roots that are not trusted are not offered, evil for one; to change that: "
+    assert f"{told}give the session a permission hook, Trust(trusted_roots=...) or Trust(approvals=...)" in caplog.text
+    asks = SkillSession(discover([project]), trust=Trust(approvals=Approvals(tmp_path / "trust.json")))
+    await asks.discover()
+    assert asks.offered == ()
+    assert f"{told}satchel trust add {project / 'evil'}" in caplog.text
     tool = cast("Any", session.tools("mcp", names=True)[0])
     assert tool["inputSchema"]["properties"]["name"]["enum"] == ["good"]
     assert brief(await session.activate("evil")) == ("error", "NOT_TRUSTED")

@@ -103,7 +103,7 @@ async def test_the_loops_end_when_the_model_does_not() -> None:
 
 
 async def test_a_call_that_is_no_object_is_answered() -> None:
-    for text in ("[1]", "nonsense", "7", "null"):
+    for text in ("[1]", "nonsense", "7", "null", "", "[" * 100_000, "9" * 5000):
         assert "not a JSON object" in await loop_openai.run_tool(skills(loop_openai), "traffic", text)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import Launch
+from satchel.ports.execution import Launch, Limits
 from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
 from satchel.sandbox.pids import PARENT
 from tests.sandbox.confined import USERS, Host, host, processes_with
@@ -124,9 +124,13 @@ async def test_many_at_once_leave_no_descriptor_no_mount_and_no_group(there: Hos
 async def test_where_numbers_are_not_bounded_a_group_is(there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("satchel.sandbox.pids._PID_MAX_PER_NAMESPACE", (99, 0))
     script = (
-        "import os, time\nmade = 0\ntry:\n while made < 300:\n  if os.fork() == 0: time.sleep(60); os._exit(0)\n"
-        "  made += 1\nexcept OSError: print(made)"
+        "import os, time\n"
+        "for n in range(100):\n"
+        "  try:\n"
+        "    if os.fork() == 0: time.sleep(20); os._exit(0)\n"
+        "  except OSError: break\n"
+        "print(n)"
     )
-    outcome = await BubblewrapExecutor().run(launch(there, "/usr/bin/python3", "-c", script))
-    assert 100 < int(outcome.stdout.text) < 129
+    outcome = await BubblewrapExecutor().run(launch(there, "python3", "-c", script, limits=Limits(processes=20)))
+    assert 10 < int(outcome.stdout.text) < 21
     assert not await asyncio.to_thread(lambda: list(Path(PARENT).glob(f"satchel-{os.getpid()}-*")))

@@ -90,12 +90,14 @@ class Shelf:
             names = self._listed = may_be_listed(usable, self._trust)
         left_out = [entry for entry in usable if entry.name not in names]
         if left_out:
+            way = f"satchel trust add {left_out[0].dir}"
+            if self._trust.approvals is None:
+                way = "give the session a permission hook, Trust(trusted_roots=...) or Trust(approvals=...)"
             logger.warning(
-                "%d skills from roots that are not trusted are not offered, %s for one; to approve it: "
-                "satchel trust add %s",
+                "%d skills from roots that are not trusted are not offered, %s for one; to change that: %s",
                 len(left_out),
                 left_out[0].name,
-                left_out[0].dir,
+                way,
             )
         listed = (entry.skill for entry in usable if entry.skill and entry.name in names)
         return tuple(sorted(listed, key=lambda skill: skill.name))

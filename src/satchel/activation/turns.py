@@ -31,7 +31,7 @@ Policy = Literal["off", "auto", "manual-only"]
 _POLICIES = ("off", "auto", "manual-only")
 
 Resolver = Callable[[str, Sequence[Skill]], Iterable[Skill] | Awaitable[Iterable[Skill]]]
-"""``(the user's text, skills)`` to the skills that it may be about, the best first. Plain or async."""
+"""``(the user's text, skills)`` to the skills that it may be about, the best first. A plain one runs in a thread."""
 
 MAX_CANDIDATES = 3
 _NOT_OFFERED = "Error [DISABLED]: skills are not for a model to start here.\nHint: Go on without them."

@@ -87,6 +87,8 @@ class BareJob:
     def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None]) -> None:
         self._job = job
         self._on_end = on_end
+        if first is not None:
+            job.adopt(first)
         self._ending = asyncio.ensure_future(self._end(first))
 
     @property

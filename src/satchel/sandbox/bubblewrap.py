@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import resource
-import stat
 import struct
 import termios
 from collections.abc import Callable, Iterator
@@ -20,23 +19,28 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
 from satchel.sandbox.etc import copy_of_devices, copy_of_etc
-from satchel.sandbox.layout import DEVICES, HIDDEN_OF_PROC, HOSTNAME, Layout, root_layout, system_paths
+from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
-from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.process import ProcessJob, all_or_nothing, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
 from satchel.sandbox.watch import require_room
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
+GAP_DEVICES = "the script may change the modes of the host's devices"
 _OUR_PROCESSES = 1  # process 1
 _USUAL_PATH = "/usr/bin:/bin"
 _ETC_PLACE = "/run/etc"
+_FIRST_TO_GO = b"500\n"  # when the host runs out of memory
 _FIONREAD = getattr(termios, "FIONREAD", 0x541B)
 
 
 class BubblewrapExecutor:
-    """An ``Executor`` over a program of ``PLACES``. What holds on this host is for ``detect`` to find out."""
+    """An ``Executor`` over a program of ``PLACES``. What holds on this host is for ``detect`` to find out.
+
+    bwrap adds ``PWD``, the working directory, to the environment of the program.
+    """
 
     def __init__(self, program: str = PLACES[0], version: str = "") -> None:
         self._program = program
@@ -46,7 +50,7 @@ class BubblewrapExecutor:
     def confinement(self) -> Confinement:
         is_bounded = os.geteuid() or PARENT or has_own_pid_max()
         gaps = () if is_bounded else ("the number of processes is not bounded",)
-        gaps += () if os.geteuid() or copy_of_devices(DEVICES) else ("the modes of the host's devices may be changed",)
+        gaps += () if os.geteuid() or copy_of_devices(DEVICES) else (GAP_DEVICES,)
         return Confinement(
             backend="bubblewrap",
             version=self._version,
@@ -72,36 +76,38 @@ class BubblewrapExecutor:
         return ""
 
     async def start(self, launch: Launch) -> BareJob:
-        preparing = asyncio.ensure_future(asyncio.to_thread(_prepared, launch))
-        try:
-            prepared = await asyncio.shield(preparing)
-        except asyncio.CancelledError:
-            preparing.add_done_callback(_let_go)
-            raise
+        return await all_or_nothing(self._start(launch))
+
+    async def _start(self, launch: Launch) -> BareJob:
+        prepared = await asyncio.to_thread(_prepared, launch)
         try:
             job, telling, going = await self._spawn(prepared, launch)
         finally:
             prepared.close()
         first: int | None = None
+        is_set_up, reason = False, "bwrap did not say why"
         bounds = _Bounds(launch.limits)
         try:
             told = await everything(telling)
             inside = int(json.loads(told)["child-pid"]) if told else 0
             if inside:
                 first = os.pidfd_open(inside)
+                job.adopt(first)
                 await bounds.set(inside)
-            is_set_up = bool(inside) and await _has_gone(going)
-            job.guard.inside = inside if is_set_up else 0  # until then its root is the host's
-        except BaseException as error:
+                is_set_up = await _has_gone(going)
+                job.guard.inside = inside if is_set_up else 0  # until then its root is the host's
+        except OSError as error:
+            reason = str(error)
+            if first is not None:  # process 1 would go on without its bounds
+                job.stop("killed")
+        except BaseException:
             await BareJob(job, first, bounds.remove).kill()
-            if isinstance(error, OSError):
-                raise _unavailable(str(error)) from error
             raise
         finally:
             os.close(going)
         started = BareJob(job, first, bounds.remove)
         if not is_set_up:
-            raise _unavailable((await started.wait()).stderr.text.strip() or "bwrap did not say why")
+            raise _unavailable((await started.wait()).stderr.text.strip() or reason)
         return started
 
     async def run(self, launch: Launch) -> Outcome:
@@ -190,14 +196,14 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
     for bind in layout.binds:
         if bind.path not in system:
             yield from ("--bind" if bind.is_writable else "--ro-bind", bind.path, bind.path)
-    yield from ("--proc", "/proc")
+    yield from ("--proc", "/proc", "--file", handed(_FIRST_TO_GO), "/proc/self/oom_score_adj")
     if os.geteuid() == 0:
         if has_own_pid_max():
             # While it can be written still; it is of the new process table.
-            highest = highest_number(launch.limits.processes)  # process 1 has a number below
+            highest = highest_number(launch.limits.processes)
             for name, number in (("pid_max", highest), ("ns_last_pid", RESERVED_PIDS)):
                 yield from ("--file", handed(f"{number}\n".encode()), f"/proc/sys/kernel/{name}")
-        yield from _root_covers()
+        yield from _own_devices()
     for path in ("/dev", "/proc", "/"):
         yield from ("--remount-ro", path)
     # Segments of shared memory by key belong to no process, so nothing would bound them.
@@ -219,16 +225,10 @@ def _system() -> tuple[str, ...]:
 
 
 @cache
-def _root_covers() -> tuple[str, ...]:
-    """What the host's root could do as the owner of its files, which an ordinary user cannot."""
-    arguments: list[str] = []
-    for path in (Path("/proc", name) for name in HIDDEN_OF_PROC):
-        if path.is_file() and not path.stat().st_mode & stat.S_IROTH:
-            arguments += ["--ro-bind", "/dev/null", str(path)]
+def _own_devices() -> tuple[str, ...]:
+    """What the host's root could do as the owner of its devices, which an ordinary user cannot."""
     nodes = copy_of_devices(DEVICES)
-    for name in DEVICES if nodes else ():
-        arguments += ["--dev-bind", f"{nodes}/{name}", f"/dev/{name}"]
-    return tuple(arguments)
+    return tuple(word for name in DEVICES if nodes for word in ("--dev-bind", f"{nodes}/{name}", f"/dev/{name}"))
 
 
 def _refuse_links(layout: Layout) -> None:
@@ -271,25 +271,19 @@ class _Bounds:
 
     async def set(self, inside: int) -> None:
         """Raises ``OSError``."""
-        setting = asyncio.ensure_future(asyncio.to_thread(self._set, inside))
-        try:
-            await asyncio.shield(setting)
-        except asyncio.CancelledError:
-            await asyncio.wait({setting})
-            raise
-
-    def remove(self) -> None:
-        if self._group is not None:
-            self._group.remove()
-
-    def _set(self, inside: int) -> None:
         for number, value in own_limits(self._limits):
             _, hard = resource.getrlimit(number)
             bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.prlimit(inside, number, (bound, bound))
         if os.geteuid() or has_own_pid_max():
             return
-        # Entering it may take longer than all the rest of a launch.
+        await asyncio.to_thread(self._enter, inside)
+
+    def remove(self) -> None:
+        if self._group is not None:
+            self._group.remove()
+
+    def _enter(self, inside: int) -> None:
         self._group = make_group(PARENT, self._limits.processes + _OUR_PROCESSES)
         if self._group is not None:
             Path(self._group.entrance).write_text(str(inside), encoding="ascii")
@@ -317,8 +311,3 @@ def _unavailable(reason: str) -> SandboxError:
         f"The sandbox could not be set up: {reason.removeprefix('bwrap: ')}.",
         hint="satchel doctor says what this host offers.",
     )
-
-
-def _let_go(preparing: asyncio.Future[_Prepared]) -> None:
-    if not preparing.cancelled() and preparing.exception() is None:
-        preparing.result().close()

@@ -7,20 +7,22 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Executor, Launch
+from satchel.sandbox.bubblewrap import GAP_DEVICES
 from satchel.sandbox.shells import BASH
 
 _TRIED_S = 10.0
-# Says "name open" or "name blocked" of each. What belongs to the whole machine is opened and never written; a device
-# gets the mode that it has.
+# What a program needs has to work, or every attack would seem to be stopped. Then it says "name open" or "name blocked"
+# of each. What belongs to the whole machine is opened and never written; a device gets the mode that it has.
 _SCRIPT = """
 probe() { if eval "$2" 2>/dev/null; then echo "$1 open"; else echo "$1 blocked"; fi; }
 echo works > mine || exit 9
+: > /dev/null || exit 9
+read -r word < "$READABLE/given" || exit 9
 probe outside '( read -r word < "$OUTSIDE/secret" )'
 probe write '( echo x > "$OUTSIDE/new" )'
 probe link '( echo x > planted/new )'
@@ -38,7 +40,7 @@ _OF_THE_SCRIPT = (
     "devices", "namespaces",
 )  # fmt: skip
 CANARIES = (*_OF_THE_SCRIPT, "mount-targets")
-_TOLD_AS_GAPS: Mapping[str, frozenset[str]] = {"landlock": frozenset({"processes", "devices"})}
+_OPEN_UNDER_LANDLOCK = frozenset({"processes", "devices"})  # as its gaps tell
 _OUTSIDE = ("secret", "inner")
 
 
@@ -56,17 +58,19 @@ async def try_canaries(executor: Executor) -> tuple[dict[str, bool], str]:
             if outcome.exit_code != 0 or set(said) != set(_OF_THE_SCRIPT):
                 words = outcome.stderr.text.strip().splitlines()
                 return {}, f"no program runs in it: {words[-1][:200] if words else outcome.stopped or 'no word'}"
-            leaked = await asyncio.to_thread(_leaked, folder)
+            leaked = await asyncio.to_thread(_strangers, folder)
             await _aim_mounts(executor, launch, folder)
             stopped = {name: word == "blocked" for name, word in said.items()}
             if leaked:
                 stopped |= {"write": False, "link": False}
-            stopped["mount-targets"] = await asyncio.to_thread(_leaked, folder) == leaked
+            stopped["mount-targets"] = await asyncio.to_thread(_strangers, folder) == leaked
     except (OSError, SandboxError) as error:
         return {}, error.message.rstrip(".") if isinstance(error, SandboxError) else str(error)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    told = _TOLD_AS_GAPS.get(executor.confinement.backend, frozenset())
+    confinement = executor.confinement
+    told = _OPEN_UNDER_LANDLOCK if confinement.backend == "landlock" else frozenset[str]()
+    told |= frozenset({"devices"} if GAP_DEVICES in confinement.gaps else ())
     escaped = [name for name, held in stopped.items() if not held and name not in told]
     return stopped, f"an attack works in it: {', '.join(escaped)}" if escaped else ""
 
@@ -98,7 +102,8 @@ def _folder() -> str:
 def _laid_out(folder: Path, port: int) -> Launch:
     for name in ("work", "readable", "outside", "outside/inner"):
         (folder / name).mkdir()
-    (folder / "outside" / "secret").write_text("x", encoding="ascii")
+    (folder / "readable" / "given").write_text("x\n", encoding="ascii")
+    (folder / "outside" / "secret").write_text("x\n", encoding="ascii")
     (folder / "work" / "planted").symlink_to(folder / "outside")
     # The host's root, as bubblewrap has it while it mounts.
     (folder / "work" / "planted-old").symlink_to(f"/oldroot{folder}/outside")
@@ -114,7 +119,7 @@ def _laid_out(folder: Path, port: int) -> Launch:
     )
 
 
-def _leaked(folder: Path) -> bool:
+def _strangers(folder: Path) -> set[str]:
+    """What was made where nothing may be."""
     outside = folder / "outside"
-    found = {str(path.relative_to(outside)) for path in outside.rglob("*")}
-    return found != set(_OUTSIDE)
+    return {str(path.relative_to(outside)) for path in outside.rglob("*")} - set(_OUTSIDE)

@@ -91,11 +91,7 @@ async def detect(mode: Mode, *, unconfined: bool = False, bwrap_floor: str = "")
     if bwrap_floor not in _found:
         _found[bwrap_floor] = await _look(bwrap_floor)
     tried = _found[bwrap_floor]
-    best: Executor | None = None
-    for executor, report in tried:
-        if not report.reason and (mode == "preferred" or executor.confinement.is_full):
-            best = executor
-            break
+    best = _best(mode, [executor for executor, report in tried if not report.reason])
     bare = UnconfinedExecutor()
     if best is None and (mode == "preferred" or unconfined):
         best = bare
@@ -106,6 +102,13 @@ async def detect(mode: Mode, *, unconfined: bool = False, bwrap_floor: str = "")
         return Detected(executor=UnavailableExecutor(reason), report=(*reports, _none(bare, is_chosen=False)))
     chosen = HostsExecutor(best) if best.confinement.hosts else best
     return Detected(executor=chosen, report=(*reports, _none(bare, is_chosen=best is bare)))
+
+
+def _best(mode: Mode, held: list[Executor]) -> Executor | None:
+    """The first one that holds everything and leaves nothing open, else the first that holds what is required."""
+    full = [executor for executor in held if executor.confinement.is_full]
+    tight = [executor for executor in full if not executor.confinement.gaps]
+    return next(iter((*tight, *full, *(held if mode == "preferred" else ()))), None)
 
 
 def _none(executor: Executor, *, is_chosen: bool) -> BackendReport:

@@ -1,11 +1,13 @@
-"""Named hosts for a program without a network: the host's own proxy, reached through a socket that is bound inside."""
+"""A network that is narrowed to named hosts: the proxy runs for as long as the program that uses it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import shutil
+import sys
 import tempfile
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from satchel.errors import SandboxError
@@ -14,7 +16,7 @@ from satchel.sandbox.egress import EgressProxy, relay_command
 
 
 class HostsExecutor:
-    """An ``Executor`` that carries out ``Network(mode="hosts")`` over a backend that knows only all or nothing."""
+    """An ``Executor`` that carries out ``Network(mode="hosts")`` over one that only can have no network at all."""
 
     def __init__(self, inner: Executor) -> None:
         self._inner = inner
@@ -32,30 +34,65 @@ class HostsExecutor:
         return self._inner.unavailable_reason
 
     async def start(self, launch: Launch) -> Job:
-        if launch.network.mode == "hosts":
-            raise SandboxError("launch-failed", "A program that reaches named hosts is run to its end, not started.")
-        return await self._inner.start(launch)
+        if launch.network.mode != "hosts" or not launch.network.hosts:
+            return await self._inner.start(launch)
+        async with AsyncExitStack() as held:
+            entering = asyncio.ensure_future(_with_way_out(launch, held))
+            try:
+                through = await asyncio.shield(entering)
+            except asyncio.CancelledError:
+                await asyncio.wait({entering})  # half of it could not be let go of
+                raise
+            job = await self._inner.start(through)
+            return _HeldJob(job, held.pop_all())
 
     async def run(self, launch: Launch) -> Outcome:
-        if launch.network.mode != "hosts":
-            return await self._inner.run(launch)
-        if isinstance(launch.command, str):
-            raise SandboxError("launch-failed", "A command line was given where a program and its arguments belong.")
-        # Short: the path of a socket has some hundred bytes.
-        folder = await asyncio.to_thread(_made)
+        return await (await self.start(launch)).wait()
+
+
+class _HeldJob:
+    """A ``Job`` at whose end something is let go of."""
+
+    def __init__(self, job: Job, held: AsyncExitStack) -> None:
+        self._job = job
+        self._ending = asyncio.ensure_future(self._end(held))
+
+    @property
+    def pid(self) -> int:
+        return self._job.pid
+
+    async def wait(self) -> Outcome:
         try:
-            path = f"{folder}/egress.sock"
-            async with EgressProxy(path, launch.network.hosts):
-                through = replace(
-                    launch,
-                    command=relay_command(path, launch.command),
-                    network=Network(),
-                    readable=(*launch.readable, folder),
-                )
-                return await self._inner.run(through)
-        finally:
-            await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)))
+            return await asyncio.shield(self._ending)
+        except asyncio.CancelledError:
+            await self.kill()
+            raise
+
+    async def kill(self) -> None:
+        await self._job.kill()
+        await asyncio.shield(self._ending)
+
+    async def _end(self, held: AsyncExitStack) -> Outcome:
+        async with held:
+            return await self._job.wait()
 
 
-def _made() -> str:
-    return os.path.realpath(tempfile.mkdtemp(prefix="satchel-out-"))
+async def _with_way_out(launch: Launch, held: AsyncExitStack) -> Launch:
+    if isinstance(launch.command, str):
+        raise SandboxError("launch-failed", "A command line was given where a program and its arguments belong.")
+    folder, python = await asyncio.to_thread(_made)
+    held.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
+    proxy = await held.enter_async_context(EgressProxy(f"{folder}/proxy", launch.network.hosts))
+    return replace(
+        launch,
+        command=relay_command(proxy.socket_path, launch.command),
+        readable=tuple(dict.fromkeys((*launch.readable, folder, *python))),
+        network=Network(),
+    )
+
+
+def _made() -> tuple[str, tuple[str, ...]]:
+    """A new directory, nowhere that a program may write and with a short path, as a socket needs; what Python needs."""
+    prefix = os.path.realpath(sys.base_prefix)
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="satchel-out-"))
+    return folder, () if f"{prefix}/".startswith("/usr/") else (prefix,)

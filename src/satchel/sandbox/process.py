@@ -8,12 +8,14 @@ import os
 import signal
 import time
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import Captured, Launch, Outcome, Stopped
+from satchel.ports.execution import Captured, Job, Launch, Outcome, Stopped
 from satchel.sandbox.watch import Watch
 
+_Started = TypeVar("_Started", bound=Job)
 _DRAIN_S = 1.0  # for what a program wrote just before it ended
 
 
@@ -36,9 +38,17 @@ class ProcessJob:
         self._reading = reading
         self._on_end = on_end
         self._stopped: Stopped = ""
+        self._first: int | None = None
         self._began = time.monotonic()
         self._watching = asyncio.ensure_future(self._watch(launch.deadline_s))
         self._guarding = asyncio.ensure_future(watch.run(self))
+
+    def adopt(self, first: int) -> None:
+        """Has this process, by a handle that stays the caller's and outlives this job, killed whenever the group is.
+
+        For process 1 of a process table of its own: the kernel ends all that is in there with it.
+        """
+        self._first = first
 
     @property
     def guard(self) -> Watch:
@@ -64,7 +74,14 @@ class ProcessJob:
         """Kills the group for this reason; the first reason counts. Does not wait."""
         if self._process.returncode is None and not self._watching.done():
             self._stopped = self._stopped or reason
-            _kill_group(self._process)
+            self._kill()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._first is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
     async def _watch(self, deadline_s: float) -> Outcome:
         try:
@@ -74,7 +91,7 @@ class ProcessJob:
             self.stop("deadline")
         finally:
             # What the program left running in the background goes with it.
-            _kill_group(self._process)
+            self._kill()
             await self._process.wait()
             self._guarding.cancel()
             with contextlib.suppress(TimeoutError):
@@ -112,6 +129,12 @@ async def start_process(
     Raises:
         SandboxError: launch-failed, when the program cannot be started.
     """
+    return await all_or_nothing(_start(command, launch, pass_fds, on_end))
+
+
+async def _start(
+    command: Sequence[str], launch: Launch, pass_fds: Sequence[int], on_end: Callable[[], None]
+) -> ProcessJob:
     reading: list[_Reading] = []
     writing: list[int] = []
     watch = Watch(launch)
@@ -194,18 +217,29 @@ async def _read(descriptor: int, max_bytes: int) -> _Reading:
     return _Reading(transport, capture)
 
 
-def _kill_group(process: Process) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-async def _finished(watching: asyncio.Future[Outcome]) -> None:
-    """Waits for a program that was killed. A cancellation meanwhile is raised afterwards."""
+async def _finished(watching: asyncio.Future[Any]) -> None:
+    """Waits until it is over, however it ends. A cancellation meanwhile is raised afterwards."""
     interruption: asyncio.CancelledError | None = None
     while not watching.done():
         try:
-            await asyncio.shield(watching)
+            await asyncio.wait({watching})
         except asyncio.CancelledError as error:
             interruption = error
     if interruption is not None:
         raise interruption
+
+
+async def all_or_nothing(starting: Coroutine[Any, Any, _Started]) -> _Started:
+    """The job that this starts. A cancellation meanwhile takes effect when it has started and was killed.
+
+    A process that is half started would be nobody's.
+    """
+    task = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with contextlib.suppress(asyncio.CancelledError):
+            await _finished(task)
+        if not task.cancelled() and task.exception() is None:
+            await task.result().kill()
+        raise
