@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Generator
 
 import pytest
 from blockbuster import blockbuster_ctx
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs so, and programs that tests interrupt would inherit it and never end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -16,12 +16,13 @@ from satchel.chat.request import ChatRequest
 from satchel.engine.events import ToolFinished, TurnStarted
 from satchel.engine.runtime import Runtime
 from satchel.execution.artifacts import Artifacts
-from satchel.execution.options import ExecutionOptions
+from satchel.execution.options import ExecutionOptions, SandboxMode
 from satchel.execution.workbench import Execution
 from satchel.library import discover
 from satchel.sandbox.bubblewrap import BubblewrapExecutor
 from satchel.sandbox.canary import CANARIES
 from satchel.sandbox.detect import detect
+from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.sources.directory import DirectorySource
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
 from satchel.wiring.sources import skill_hosts
@@ -162,12 +163,15 @@ async def test_a_floor_refuses_an_older_bubblewrap() -> None:
     assert not isinstance(found.executor, BubblewrapExecutor)
 
 
-async def test_without_a_sandbox_nothing_runs_and_the_model_is_told(tmp_path: Path, base: Path) -> None:
+@pytest.mark.parametrize("mode", ["required", "preferred", "off"])
+async def test_without_a_sandbox_no_code_runs_and_the_model_is_told(
+    tmp_path: Path, base: Path, mode: SandboxMode
+) -> None:
     write_skill(tmp_path / "skills", "geometry")
-    model = ScriptedModel([use("shell", 1, command="touch x"), Reply(text=("no",))])
-    from satchel.sandbox.unconfined import UnconfinedExecutor
-
-    execution = Execution(UnconfinedExecutor(), ExecutionOptions(code=True), base=str(base), host=dict(os.environ))
+    model = ScriptedModel([use("shell", 1, command=f"touch {base}/ran"), Reply(text=("no",))])
+    options = ExecutionOptions(code=True, sandbox=mode)
+    execution = Execution(UnconfinedExecutor(), options, base=str(base), host=dict(os.environ))
     source = DirectorySource(discover([tmp_path / "skills"]))
     await collect(Runtime(models=model, source=source, hosts=skill_hosts, execution=execution), ask())
     assert "no OS sandbox" in told(model.requests[-1])[0]
+    assert names(base) == []

@@ -8,7 +8,22 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from tests.program.program import PATIENCE_S, start
+from openai import AsyncOpenAI
+
+from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn
+from tests.program.program import PATIENCE_S, serving, start
+
+ROOT = Path(__file__).resolve().parents[2]
+ARGUMENTS = ["--distance", "640", "--payload", "210", "--headwind", "18"]
+RUN = ScriptedTurn(
+    calls=(
+        ScriptedCall(
+            name="skills_run",
+            fragments=(json.dumps({"skill": "fuel-budget", "path": "scripts/budget.py", "args": ARGUMENTS}),),
+            call_id="c1",
+        ),
+    )
+)
 
 
 async def started(*arguments: str, folder: Path) -> tuple[Any, str]:
@@ -39,3 +54,28 @@ async def test_what_is_allowed_and_open_is_said_before_it_listens(tmp_path: Path
     for line in (scripts, code):
         assert "Not confined on this host: " + "; ".join(told["confinement"]["gaps"]) in line
     assert warning.startswith("WARNING: --code-exec-unconfined: ")
+
+
+async def test_a_script_runs_for_an_ordinary_openai_client_and_leaves_nothing(tmp_path: Path) -> None:
+    async with ScriptedOpenAI([RUN, ScriptedTurn(text=("191.29",))]) as model:
+        options = ("--skills-dir", str(ROOT / "skills"), "--upstream", model.url, "--skills-allow-exec")
+        async with (
+            serving(*options, TMPDIR=str(tmp_path)) as (url, _),
+            AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as openai,
+        ):
+            answer = await openai.chat.completions.create(
+                model="scripted",
+                messages=[{"role": "user", "content": "How much fuel?"}],
+                extra_body={"skills": ["fuel-budget"]},
+            )
+            told = json.dumps(model.requests[-1].body)
+    assert answer.choices[0].message.content == "191.29"
+    assert answer.choices[0].message.tool_calls is None
+    assert "fuel to load: 191.29 kg" in told
+    assert "exit code 0, sandbox: " in told
+    assert "sandbox: none" not in told
+    assert names(tmp_path) == []
+
+
+def names(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]

@@ -8,6 +8,7 @@ import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,10 +29,11 @@ def there() -> Iterator[Host]:
         yield made
 
 
-def launch(there: Host, *command: str, **fields) -> Launch:
+def launch(there: Host, *command: str, **fields: Any) -> Launch:
     work = str(there.work)
     given = {"PATH": "/usr/bin:/bin", "HOME": work} | fields.pop("env", {})
-    return Launch(command=command, purpose="script", cwd=work, env=given, **{"writable": (work,)} | fields)
+    fields.setdefault("writable", (work,))
+    return Launch(command=command, purpose="script", cwd=work, env=given, **fields)
 
 
 async def test_process_one_knows_nothing_of_the_host(there: Host, monkeypatch: pytest.MonkeyPatch) -> None:

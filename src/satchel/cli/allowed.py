@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from satchel.cli.console import line, say
-from satchel.execution.options import ExecutionOptions, refusal
+from satchel.execution.options import ExecutionOptions, code_refusal, refusal
 from satchel.ports.execution import Confinement, Executor
 from satchel.settings import Settings
 from satchel.wiring.sandbox import find_sandbox
@@ -73,7 +73,7 @@ async def tell(settings: Settings, *, only_trouble: bool = False) -> Executor | 
     options = settings.execution
     if not (options.scripts or options.code):
         return None
-    executor = (await find_sandbox(settings)).executor
+    executor = (await find_sandbox(settings.execution)).executor
     for text in told(options, executor, only_trouble=only_trouble):
         say(text)
     return executor
@@ -108,7 +108,7 @@ def _code(options: ExecutionOptions, executor: Executor) -> Allowed:
         what="code",
         is_on=True,
         detail=f"of models runs {_terms(executor, has_network=options.code_network)}",
-        refusal=refusal(executor, options.sandbox, unconfined=options.unconfined),
+        refusal=code_refusal(executor, options),
         hint="satchel doctor says how to get a sandbox; --code-exec-unconfined does without.",
     )
 

@@ -23,7 +23,7 @@ from satchel.errors import SatchelError
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
 from satchel.settings import Settings
 from satchel.wiring.models import describe, embedded_models, open_upstream, weights_status
-from satchel.wiring.sandbox import Backend, Sandbox, find_sandbox
+from satchel.wiring.sandbox import BackendReport, Detected, find_sandbox
 from satchel.wiring.sources import open_library
 
 _EXTRAS = {
@@ -198,10 +198,10 @@ def _print_probed(rows: Sequence[Probed]) -> None:
             sys.stdout.write(f"{'':<19} {row.note}\n")
 
 
-def _execution(settings: Settings) -> tuple[list[Finding], Sandbox]:
+def _execution(settings: Settings) -> tuple[list[Finding], Detected]:
     """Every backend with what it holds, and what the settings allow under the one that is used."""
-    sandbox = asyncio.run(find_sandbox(settings))
-    findings = [_backend(item) for item in sandbox.backends]
+    sandbox = asyncio.run(find_sandbox(settings.execution))
+    findings = [_backend(item) for item in sandbox.report]
     for row in allowed(settings.execution, sandbox.executor):
         status = "failed" if row.refusal else "ok"
         hint = "" if row.is_on and not row.refusal else row.hint
@@ -210,8 +210,8 @@ def _execution(settings: Settings) -> tuple[list[Finding], Sandbox]:
     return findings, sandbox
 
 
-def _backend(item: Backend) -> Finding:
-    name = f"{item.name} {item.version}".strip()
+def _backend(item: BackendReport) -> Finding:
+    name = f"{item.backend} {item.version}".strip()
     if item.reason:
         return Finding(what="sandbox", status="missing", detail=f"{name}: {item.reason}", hint=item.hint)
     held = sum(item.canaries.values())
@@ -219,22 +219,22 @@ def _backend(item: Backend) -> Finding:
     open_ones = [canary for canary, is_held in item.canaries.items() if not is_held]
     if open_ones:
         tried += f" (not {', '.join(open_ones)})"
-    use = "used" if item.is_used else "works, not used"
+    use = "used" if item.is_chosen else "works, not used"
     what = confines(item.confinement) if item.confinement is not None else ""
     return Finding(what="sandbox", status="ok", detail=f"{name}: {use}; {what}{tried}", hint=item.hint)
 
 
-def _sandbox_json(sandbox: Sandbox) -> dict[str, object]:
+def _sandbox_json(sandbox: Detected) -> dict[str, object]:
     backends: list[dict[str, object]] = [
         {
-            "name": item.name,
+            "name": item.backend,
             "version": item.version,
-            "used": item.is_used,
+            "used": item.is_chosen,
             "reason": item.reason,
             "hint": item.hint,
             "canaries": dict(item.canaries),
             "confinement": shape(item.confinement) if item.confinement is not None else None,
         }
-        for item in sandbox.backends
+        for item in sandbox.report
     ]
     return {"backends": backends, "used": shape(sandbox.executor.confinement)}

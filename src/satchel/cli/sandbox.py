@@ -79,7 +79,7 @@ def sandbox(
 
 
 async def _run(settings: Settings, request: TrialRequest) -> tuple[Trial, Confinement]:
-    executor = (await find_sandbox(settings)).executor
+    executor = (await find_sandbox(settings.execution)).executor
     reason = refusal(executor, settings.execution.sandbox)
     if reason:
         raise SandboxError(

@@ -65,14 +65,20 @@ class ExecutionOptions:
     grants_provider_keys: bool = False
 
 
-def refusal(executor: Executor, mode: SandboxMode, *, unconfined: bool = False) -> str:
-    """Why nothing may be started under ``mode``, "" when it may. A gap is never taken for a sandbox.
+def code_refusal(executor: Executor, options: ExecutionOptions) -> str:
+    """Why what a model wrote may not be started, "" when it may.
 
-    ``unconfined`` is the operator's word that what runs here needs none.
+    The modes of ``sandbox`` are about scripts that somebody wrote and installed. Only ``unconfined`` does without for
+    code (seed 001, "Running scripts").
     """
+    return executor.unavailable_reason if options.unconfined else refusal(executor, "required")
+
+
+def refusal(executor: Executor, mode: SandboxMode) -> str:
+    """Why no script may be started under ``mode``, "" when it may. A gap is never taken for a sandbox."""
     if executor.unavailable_reason:
         return executor.unavailable_reason
-    if mode != "required" or unconfined or executor.confinement.is_full:
+    if mode != "required" or executor.confinement.is_full:
         return ""
     gaps = "; ".join(executor.confinement.gaps)
     return f"This host has no OS sandbox that holds everything ({gaps}), and one is required."

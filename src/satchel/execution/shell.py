@@ -16,7 +16,7 @@ from satchel.execution.benign import benign_reason
 from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
 from satchel.execution.jobs import MAX_RUNNING, Jobs
-from satchel.execution.options import ExecutionOptions, refusal
+from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.output_paths import relative, relative_capture, relative_paths
 from satchel.execution.requests import CommandPlan, plan_command
 from satchel.execution.results import render_outcome
@@ -81,7 +81,7 @@ class CodeSession:
     @property
     def unavailable_reason(self) -> str:
         """Why no command can run here, "" when they can."""
-        reason = refusal(self.executor, self.options.sandbox, unconfined=self.options.unconfined)
+        reason = code_refusal(self.executor, self.options)
         return reason or ("" if self._shell else "This host has no shell.")
 
     @property

@@ -15,7 +15,7 @@ from satchel.execution.file_session import FileSession
 from satchel.execution.installs import Installer
 from satchel.execution.lease import leased_workspace
 from satchel.execution.ledger import ReadLedger
-from satchel.execution.options import ExecutionOptions
+from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.scripts import ScriptRunner
 from satchel.execution.shell import CodeSession
 from satchel.execution.syntax import SyntaxChecker
@@ -100,9 +100,10 @@ class Execution:
                         f"A working directory could not be made: {error.strerror or error}.",
                         hint="Is there room in the directory for temporary files?",
                     ) from error
-                bench.files = FileSession(
-                    workspace, ledger=ReadLedger(), checker=SyntaxChecker(self.executor, workspace, self._host)
-                )
+                # A parser is a program too: it reads what a model wrote only where that could be run.
+                may_run = not code_refusal(self.executor, options)
+                checker = SyntaxChecker(self.executor, workspace, self._host) if may_run else None
+                bench.files = FileSession(workspace, ledger=ReadLedger(), checker=checker)
                 # It looks for the shell on disk.
                 bench.code = await asyncio.to_thread(
                     CodeSession,

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from satchel.execution.artifacts import Artifacts
 from satchel.execution.options import ExecutionOptions
 from satchel.execution.workbench import Execution
-from satchel.sandbox.detect import detect
+from satchel.wiring.sandbox import find_sandbox
 
 
 @asynccontextmanager
@@ -21,7 +21,7 @@ async def open_execution(options: ExecutionOptions) -> AsyncGenerator[Execution 
     if not (options.scripts or options.code):
         yield None
         return
-    found = await detect(options.sandbox, unconfined=options.unconfined, bwrap_floor=options.bwrap_floor)
+    found = await find_sandbox(options)
     shelf = await asyncio.to_thread(Artifacts)
     execution = Execution(found.executor, options, artifacts=shelf)
     try:
