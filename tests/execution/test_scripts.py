@@ -92,6 +92,14 @@ async def test_arguments_reach_the_script_unchanged(skill: Path) -> None:
     assert done.produced == ()
 
 
+async def test_a_script_imports_its_neighbours_from_the_root_of_the_skill(skill: Path) -> None:
+    write(skill, "scripts/check.py", "def check():\n    return 'checked'\n")
+    write(skill, "scripts/pack.py", "from scripts.check import check\nprint(check())\n")
+    done = await run(skill, "scripts/pack.py")
+    assert done.outcome is not None
+    assert done.outcome.output == "checked\n"
+
+
 async def test_the_environment_is_an_allow_list_and_names_the_skill(skill: Path) -> None:
     write(skill, "scripts/env.py", "import json, os; print(json.dumps(dict(os.environ)))")
     host = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "x" * 9, "AWS_SECRET_ACCESS_KEY": "y" * 9, "DEMO": "z1"}

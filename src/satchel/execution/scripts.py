@@ -170,6 +170,8 @@ class ScriptRunner:
         allowed = (name for name in granted if self._options.grants_provider_keys or not is_provider_key(name))
         given = {name: self._host[name] for name in allowed if name in self._host}
         environment = given | session_environment(workspace, self._host) | {SKILL_DIR: directory}
+        # Authors write scripts that import each other from the skill's root, where their own harness starts them.
+        environment["PYTHONPATH"] += os.pathsep + directory
         program, needs = find_program(command[0], workspace, environment)
         if not program:
             return None
