@@ -120,8 +120,10 @@ async def test_what_was_installed_is_imported_by_the_next_command(registry: Regi
 
     assert ok, note
     assert f"{name}-2.1" in note
+    assert not [*Path(workspace.packages).rglob("*.pyc")]
     outcome = await shell(f"python -c 'import {name}; print({name}.VALUE)'", workspace)
     assert outcome.output.strip() == value
+    assert [*Path(workspace.tmp).rglob(f"{name}.*.pyc")]
 
 
 async def test_a_later_install_replaces_a_version_and_keeps_the_others(

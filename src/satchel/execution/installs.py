@@ -42,6 +42,8 @@ _PIP = ("--disable-pip-version-check", "--no-input")
 _PIP_INSTALL = (
     "--only-binary=:all:", "--no-cache-dir", "--progress-bar=off", "--no-warn-script-location", "--upgrade",
     "--upgrade-strategy=only-if-needed", "--retries=2", "--timeout=20",
+    # Programs keep bytecode elsewhere (PYTHONPYCACHEPREFIX): two thirds of an install's work, which nobody would read.
+    "--no-compile",
 )  # fmt: skip
 _NPM_INSTALL = (
     "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--no-update-notifier", "--save",
