@@ -107,6 +107,10 @@ def put(workspace: Workspace, place: str, text: str) -> None:
     path.write_text(text)
 
 
+def compiled(workspace: Workspace, module: str) -> list[Path]:
+    return list(Path(workspace.root).rglob(f"{module}.*.pyc"))
+
+
 def fresh(prefix: str = "pkg") -> str:
     return f"{prefix}{secrets.token_hex(5)}"
 
@@ -120,10 +124,10 @@ async def test_what_was_installed_is_imported_by_the_next_command(registry: Regi
 
     assert ok, note
     assert f"{name}-2.1" in note
-    assert not [*Path(workspace.packages).rglob("*.pyc")]
+    assert compiled(workspace, name) == []
     outcome = await shell(f"python -c 'import {name}; print({name}.VALUE)'", workspace)
     assert outcome.output.strip() == value
-    assert [*Path(workspace.tmp).rglob(f"{name}.*.pyc")]
+    assert len(compiled(workspace, name)) == 1
 
 
 async def test_a_later_install_replaces_a_version_and_keeps_the_others(
