@@ -169,3 +169,12 @@ async def test_the_certificates_of_npms_own_setting_are_shown_to_npm(
     executor = Narrowed(tmp_path)
     await ask(installer(executor, registry, npm_config_cafile=str(own)), "npm install x", workspace)
     assert executor.launches[-1].env["NODE_EXTRA_CA_CERTS"].startswith(f"{workspace.root}/certificates/")
+
+
+async def test_an_explanation_names_no_path_of_the_host(registry: Registry, workspace: Workspace) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": "", "../../../../escaped": "x"})
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"pip install {name}", workspace)
+    assert not ok
+    assert "has a file" in note or "../packages/" in note
+    assert workspace.root not in note

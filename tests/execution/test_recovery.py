@@ -140,6 +140,7 @@ async def test_a_run_without_trouble_runs_once_and_says_nothing() -> None:
 
 
 async def test_five_packages_are_the_most() -> None:
+    assert MOST_PACKAGES == 5
     names = [f"m{index}x" for index in range(MOST_PACKAGES + 2)]
     installs = Installs()
     runs, outcome, notes = await recover(names, installs)

@@ -13,13 +13,14 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from satchel.errors import SandboxError
 from satchel.execution.indexes import NodeRegistry, PythonIndex, node_registry, python_index
 from satchel.execution.install_tools import InstallTools, pip_command
 from satchel.execution.linking import keep_interpreters, link_programs, own_names, place_link, write_once
 from satchel.execution.options import InstallOptions
+from satchel.execution.output_paths import relative_capture
 from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
@@ -168,7 +169,8 @@ class Installer:
                 certificates={"PIP_CERT": index.certificates} if index.certificates else None,
             )  # fmt: skip
         if outcome.exit_code != 0:
-            return InstallResult(ok=False, note=explained("pip", specs, outcome, hosts, has_secret=index.has_secret))
+            note = explained("pip", specs, _shown(outcome, workspace), hosts, has_secret=index.has_secret)
+            return InstallResult(ok=False, note=note)
         await asyncio.to_thread(link_programs, workspace, programs)
         return InstallResult(ok=True, note=_told_by_pip(specs, outcome))
 
@@ -194,7 +196,8 @@ class Installer:
             certificates={"NODE_EXTRA_CA_CERTS": registry.certificates} if registry.certificates else None,
         )  # fmt: skip
         if outcome.exit_code != 0:
-            return InstallResult(ok=False, note=explained("npm", specs, outcome, hosts, has_secret=registry.has_secret))
+            note = explained("npm", specs, _shown(outcome, workspace), hosts, has_secret=registry.has_secret)
+            return InstallResult(ok=False, note=note)
         modules = os.path.join(prefix, "node_modules")
         await asyncio.to_thread(link_programs, workspace, os.path.join(modules, ".bin"))
         # Modules of the newer kind look for packages beside the program, and nowhere else.
@@ -221,6 +224,15 @@ class Installer:
                 "installed instead."
             )
         return tuple(dict.fromkeys((*hosts, *configured)))
+
+
+def _shown(outcome: Outcome, workspace: Workspace) -> Outcome:
+    """With paths as the programs of the session see them."""
+    return replace(
+        outcome,
+        stdout=relative_capture(outcome.stdout, workspace, workspace.work),
+        stderr=relative_capture(outcome.stderr, workspace, workspace.work),
+    )
 
 
 def _index_options(index: PythonIndex) -> tuple[str, ...]:
