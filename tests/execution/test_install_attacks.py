@@ -136,7 +136,7 @@ async def test_a_registry_that_cannot_be_asked_is_not_replaced_by_a_public_one(
     registry: Registry, workspace: Workspace, tmp_path: Path, command: str, variables: dict[str, str]
 ) -> None:
     executor = Narrowed(tmp_path)
-    ok, note = await ask(installer(executor, registry, **variables), command, workspace)
+    ok, note = await ask(installer(executor, registry, None, **variables), command, workspace)
     assert not ok
     assert "with a registry that is no http address" in note
     assert {launch.network.mode for launch in executor.launches} <= {"none"}
