@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
+from tests.execution.registry import Registry
 
 
 @pytest.fixture
@@ -14,3 +15,9 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     made = create_workspace(str(tmp_path))
     yield made
     assert remove_workspace(made)
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    with Registry() as server:
+        yield server

@@ -110,12 +110,13 @@ class Registry:
                 archive.writestr(path, text)
         self._add_file(name, f"{name.replace('-', '_')}-{version}-py3-none-any.whl", data.getvalue())
 
-    def add_source(self, name: str, version: str, setup: str) -> None:
-        """A source archive, whose ``setup.py`` would run when it were built."""
+    def add_source(self, name: str, version: str, setup: str, *, more: Mapping[str, str] | None = None) -> None:
+        """A source archive, whose ``setup.py`` would run when it were built; ``more`` are files beside it."""
         inside = f"{name}-{version}"
         files = {
             f"{inside}/setup.py": setup,
             f"{inside}/PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+            **{f"{inside}/{path}": text for path, text in (more or {}).items()},
         }
         self._add_file(name, f"{name}-{version}.tar.gz", _tarball(files))
 

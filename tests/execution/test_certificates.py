@@ -83,6 +83,17 @@ def test_a_snapshot_does_not_change_with_the_bundle_and_the_same_one_is_kept_onc
     assert Path(first.env["PIP_CERT"]).read_text() == kept
 
 
+def test_a_bundle_is_read_once(tmp_path: Path, workspace: Workspace) -> None:
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text("".join(authority(str(number))[0] for number in range(12)))
+    first = snapshot_certificates(workspace, {"PIP_CERT": str(bundle)})
+    assert Path(first.env["PIP_CERT"]).read_text() == bundle.read_text()
+    was = bundle.stat()
+    bundle.write_text("x" * was.st_size)
+    os.utime(bundle, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert snapshot_certificates(workspace, {"PIP_CERT": str(bundle)}) == first
+
+
 def test_what_is_no_bundle_is_left_out(tmp_path: Path, workspace: Workspace) -> None:
     key_alone = tmp_path / "key.pem"
     key_alone.write_text(authority("x")[1])
@@ -114,6 +125,11 @@ def test_proxies_without_secrets_are_passed_on() -> None:
         "all_proxy": "socks5h://proxy.example:1080/",
         "NO_PROXY": "localhost,.example,10.0.0.0/8",
     }
+
+
+@pytest.mark.parametrize("value", ["http://proxy\n.example", "http://proxy.example\t:80", "http://pro\x1bxy.example"])
+def test_a_proxy_is_one_printable_word(value: str) -> None:
+    assert proxy_settings({"HTTPS_PROXY": value}) == {}
 
 
 def test_an_open_network_has_both(tmp_path: Path, workspace: Workspace) -> None:

@@ -67,3 +67,25 @@ def test_a_password_in_the_address_of_a_registry_is_taken_out(tmp_path: Path) ->
     registry = node_registry(host(tmp_path, npm_config_registry="https://u:hunter2@mirror.example/"))
     assert (registry.url, registry.has_secret) == ("https://mirror.example/", True)
     assert node_registry(host(tmp_path)).url == ""
+
+
+@pytest.mark.parametrize("address", ["https://[bad/simple", "https://mirror.example:port/", "file:///srv", "simple"])
+def test_an_address_that_cannot_be_asked_is_not_taken_for_none(tmp_path: Path, address: str) -> None:
+    given = host(tmp_path, PIP_CONFIG_FILE="/dev/null", PIP_INDEX_URL=address, NPM_CONFIG_REGISTRY=address)
+    index, registry = python_index(given), node_registry(given)
+    assert (index.is_unusable, index.hosts) == (True, ())
+    assert (registry.is_unusable, registry.hosts) == (True, ())
+
+
+def test_a_registry_that_npm_would_take_from_a_variable_is_not_taken_for_none(tmp_path: Path) -> None:
+    (tmp_path / ".npmrc").write_text("registry=https://${TOKEN}@mirror.example/npm/\n")
+    assert node_registry(host(tmp_path)).is_unusable
+    assert not node_registry(host(tmp_path, NPM_CONFIG_REGISTRY="https://own.example/")).is_unusable
+
+
+def test_an_index_that_is_switched_off_is_not_replaced_by_the_default(tmp_path: Path) -> None:
+    file = tmp_path / "own.conf"
+    file.write_text("[global]\nno-index = true\nextra-index-url = https://second.example/simple\n")
+    index = python_index(host(tmp_path, PIP_CONFIG_FILE=str(file), PIP_INDEX_URL="https://mirror.example/simple"))
+    assert (index.is_offline, index.is_unusable, index.hosts) == (True, False, ())
+    assert not python_index(host(tmp_path, PIP_CONFIG_FILE=str(file), PIP_NO_INDEX="0")).is_offline

@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from satchel.execution.installs import Installer
 from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.execution.requests import plan_command
 from satchel.execution.scripts import ScriptPackages, ScriptRequest, ScriptRunner
-from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
+from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Confinement, Executor, Job, Launch, Outcome, Shell
 from satchel.sandbox.egress import EgressProxy, relay_command
 from satchel.sandbox.unconfined import UnconfinedExecutor
@@ -62,19 +61,6 @@ class Recorded(UnconfinedExecutor):
     async def run(self, launch: Launch) -> Outcome:
         self.launches.append(launch)
         return await super().run(launch)
-
-
-@pytest.fixture
-def registry() -> Iterator[Registry]:
-    with Registry() as server:
-        yield server
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    made = create_workspace(str(tmp_path))
-    yield made
-    assert remove_workspace(made)
 
 
 def host(registry: Registry, **more: str) -> dict[str, str]:

@@ -23,6 +23,11 @@ def python(name: str) -> str:
     return f"{TRACE}ModuleNotFoundError: No module named '{name}'\n"
 
 
+def below(line: str, name: str) -> str:
+    """Of a program that does not even have what it imports from."""
+    return f"{TRACE.replace('import x', line)}ModuleNotFoundError: No module named '{name}'\n"
+
+
 def node(name: str) -> str:
     return f"Error: Cannot find module '{name}'\nRequire stack:\n- /w/x.js\n  code: 'MODULE_NOT_FOUND'\n"
 
@@ -35,6 +40,9 @@ def node(name: str) -> str:
         (python("PIL"), "pillow"),
         (python("google.protobuf"), "protobuf"),
         (python("google.cloud.storage.blob"), "google-cloud-storage"),
+        (below("from google.cloud import storage", "google"), "google-cloud-storage"),
+        (below("import google.generativeai as genai", "google"), "google-generativeai"),
+        (python("distutils"), "setuptools"),
         ("ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.\n", "openpyxl"),
         ("/usr/bin/python3: No module named pytest\n", "pytest"),
         (node("left-pad"), "left-pad"),
@@ -60,6 +68,14 @@ def test_a_run_that_died_of_a_missing_import_names_its_package(stderr: str, name
         failed(python("utils")),
         failed(python("tkinter")),
         failed(python("_speedups")),
+        failed(python("google")),
+        failed(below("import google", "google")),
+        failed(below("from azure.own import x", "azure")),
+        failed(below("import google.protobuf", "azure")),
+        failed(python("urllib2")),
+        failed(python("imp")),
+        failed(python("num\u0440y")),
+        failed(python("name_")),
         failed(python("requests.gone")),
         failed("ImportError: cannot import name 'x' from 'requests'\n"),
         failed(node("./helper")),
@@ -124,6 +140,7 @@ async def test_a_run_without_trouble_runs_once_and_says_nothing() -> None:
 
 
 async def test_five_packages_are_the_most() -> None:
+    assert MOST_PACKAGES == 5
     names = [f"m{index}x" for index in range(MOST_PACKAGES + 2)]
     installs = Installs()
     runs, outcome, notes = await recover(names, installs)

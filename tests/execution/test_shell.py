@@ -310,6 +310,20 @@ async def test_an_install_is_performed_by_the_host_and_the_rest_runs(tmp_path: P
         assert done.files == ("ran",)
 
 
+@pytest.mark.parametrize("path", ["../names.txt", "~/names.txt", "{work}/names.txt", "../app/../names.txt"])
+async def test_a_list_of_packages_may_lie_anywhere_in_the_working_directory(tmp_path: Path, path: str) -> None:
+    installer = Installer()
+    async with session(tmp_path, options=ALLOWED, installer=installer) as made:
+        await run(made, "mkdir app; echo six > names.txt; ln -s /etc/hostname app/link; mkfifo app/pipe; cd app")
+        work = made.workspace.work
+        done = await run(made, f"pip install -r {path.format(work=work)}")
+        assert len(installer.asked) == 1, done.text
+        for other in ("../../names.txt", "/etc/hostname", "link", "pipe", "../app", f"{work}/../state", "~root/x"):
+            done = await run(made, f"pip install -r {other}")
+            assert "cannot be read in the workspace" in done.text
+        assert len(installer.asked) == 1
+
+
 async def test_an_install_that_fails_stops_the_line(tmp_path: Path) -> None:
     installer = Installer(ok=False)
     async with session(tmp_path, options=ALLOWED, installer=installer) as made:

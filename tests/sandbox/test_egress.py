@@ -92,6 +92,8 @@ async def test_the_socket_is_private_and_goes_with_the_proxy(tmp_path: Path) -> 
         ("POST http://x.example/ HTTP/1.1", b"405 Only CONNECT is answered"),
         ("GET / HTTP/1.1", b"405 Only CONNECT is answered"),
         ("nonsense", b"400 Bad request"),
+        ("GET http://x.example/ HTTP/1.1\nA: b\0Host: evil.example", b"400 Bad request"),
+        ("GET http://x.example/ HTTP/1.1\nA: b\rHost: evil.example", b"400 Bad request"),
     ],
 )
 async def test_everything_else_is_refused(tmp_path: Path, request_line: str, status: bytes) -> None:

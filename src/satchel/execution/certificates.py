@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -72,7 +73,7 @@ def snapshot_certificates(workspace: Workspace, host: Mapping[str, str]) -> Open
         if not source:
             continue
         if source not in copies:
-            bundle = _authorities(_read(source))
+            bundle = _bundle(source)
             copies[source] = _kept(folder, bundle) if bundle else ""
         if copies[source]:
             env[name] = copies[source]
@@ -85,8 +86,25 @@ def _is_plain_proxy(value: str) -> bool:
         is_whole = parts.port is None or parts.port > 0
     except ValueError:
         return False
+    if not value.isprintable():
+        return False
     has_secret = "@" in value or bool(parts.query) or bool(parts.fragment) or parts.path not in {"", "/"}
     return is_whole and parts.scheme in _PROXY_SCHEMES and bool(parts.hostname) and not has_secret
+
+
+def _bundle(path: str) -> bytes:
+    """The certificates of authorities in a file, b"" for none. It is read anew only when it has changed."""
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return b""
+    return _bundle_as_of(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=4)
+def _bundle_as_of(path: str, state: tuple[int, int, int]) -> bytes:
+    del state
+    return _authorities(_read(path))
 
 
 def _read(path: str) -> bytes:
@@ -108,15 +126,35 @@ def _read(path: str) -> bytes:
 
 def _authorities(data: bytes) -> bytes:
     """The certificates of authorities in a bundle, written anew from what a parser made of them."""
-    found: dict[bytes, None] = {}
-    for block in _CERTIFICATE.findall(data)[:_MOST_CERTIFICATES]:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    found: list[bytes] = []
+    for block in dict.fromkeys(_CERTIFICATE.findall(data)):
         try:
-            context.load_verify_locations(cadata=ssl.PEM_cert_to_DER_cert(block.decode("ascii")))
-        except (ssl.SSLError, ValueError):
+            found.append(ssl.PEM_cert_to_DER_cert(block.decode("ascii")))
+        except ValueError:
             continue
-        found.update(dict.fromkeys(context.get_ca_certs(binary_form=True)))
-    return "".join(ssl.DER_cert_to_PEM_cert(der) for der in found).encode("ascii")
+    found = found[:_MOST_CERTIFICATES]
+    try:
+        kept = _parsed(b"".join(found))
+    except ssl.SSLError:  # one of them is none
+        kept = [der for each in found for der in _parsed_or_none(each)]
+    order = {der: place for place, der in enumerate(found)}
+    kept = sorted(dict.fromkeys(kept), key=lambda der: order.get(der, len(order)))
+    return "".join(ssl.DER_cert_to_PEM_cert(der) for der in kept).encode("ascii")
+
+
+def _parsed(ders: bytes) -> list[bytes]:
+    if not ders:
+        return []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=ders)
+    return context.get_ca_certs(binary_form=True)
+
+
+def _parsed_or_none(der: bytes) -> list[bytes]:
+    try:
+        return _parsed(der)
+    except ssl.SSLError:
+        return []
 
 
 def _kept(folder: str, bundle: bytes) -> str:

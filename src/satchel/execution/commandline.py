@@ -85,6 +85,8 @@ class _Open:
     def add(self, word: Word) -> None:
         is_bare = word.is_plain and not word.is_quoted
         if self.is_heading:
+            # The body of a function may follow its name at once.
+            self.is_heading = not (is_bare and word.text == "{")
             return
         if not self.words:
             if is_bare and word.text in _LEADING:

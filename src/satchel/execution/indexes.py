@@ -22,11 +22,14 @@ _NPM_LINE = re.compile(r"\s*(?P<name>registry|cafile|@[a-z0-9~-][a-z0-9._~-]*:re
 class PythonIndex:
     """``url`` is "" where pip's own default holds. ``folders`` are directories of wheels on this host.
 
-    ``has_secret``: an address had a user or password, which was taken out.
+    ``is_offline``: no index is used at all, only ``folders``. ``is_unusable``: what is configured in place of the
+    default is no address that can be asked. ``has_secret``: an address had a user or password, which was taken out.
     """
 
     url: str = ""
     more: tuple[str, ...] = ()
+    is_offline: bool = False
+    is_unusable: bool = False
     folders: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
     certificates: str = ""
@@ -40,9 +43,13 @@ class PythonIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRegistry:
-    """``url`` is "" where npm's own default holds; ``scopes`` maps ``@scope`` to the registry of its packages."""
+    """``url`` is "" where npm's own default holds; ``scopes`` maps ``@scope`` to the registry of its packages.
+
+    ``is_unusable``: an address that is configured cannot be asked.
+    """
 
     url: str = ""
+    is_unusable: bool = False
     scopes: Mapping[str, str] = field(default_factory=dict[str, str])
     certificates: str = ""
     has_secret: bool = False
@@ -58,18 +65,20 @@ def python_index(host: Mapping[str, str]) -> PythonIndex:
     values: dict[str, str] = {}
     for path in _pip_files(host):
         values.update(_pip_values(path))
-    for name in ("index-url", "extra-index-url", "find-links", "trusted-host", "cert"):
+    for name in ("index-url", "extra-index-url", "no-index", "find-links", "trusted-host", "cert"):
         given = host.get(f"PIP_{name.upper().replace('-', '_')}", "")
         if given:
             values[name] = given
-    url = _first(values.get("index-url", "").split())
-    more = [entry for entry in values.get("extra-index-url", "").split() if entry.startswith(("http://", "https://"))]
-    if url and not url.startswith(("http://", "https://")):
-        url = ""
+    is_offline = values.get("no-index", "").strip().lower() in {"1", "yes", "y", "true", "t", "on"}
+    addresses = [] if is_offline else values.get("index-url", "").split()[:1]
+    url = next(iter(_readable(addresses)), "")
+    more = [] if is_offline else list(_readable(values.get("extra-index-url", "").split()))
     folders = (entry.removeprefix("file://") for entry in values.get("find-links", "").split())
     return PythonIndex(
         url=without_secret(url),
         more=tuple(without_secret(entry) for entry in more),
+        is_offline=is_offline,
+        is_unusable=bool(addresses) and not url,
         folders=tuple(folder for folder in folders if os.path.isabs(folder) and os.path.isdir(folder)),
         trusted=tuple(values.get("trusted-host", "").split()),
         certificates=values.get("cert", ""),
@@ -83,16 +92,18 @@ def node_registry(host: Mapping[str, str]) -> NodeRegistry:
     for path in _npm_files(host):
         for line in _text(path).splitlines():
             match = _NPM_LINE.fullmatch(line)
-            if match and "${" not in match["value"]:
-                values[match["name"]] = match["value"].strip("\"'")
+            if match:
+                # What npm would put there is not looked up: it is where passwords stand.
+                values[match["name"]] = "" if "${" in match["value"] else match["value"].strip("\"'")
     for name, value in host.items():
         key = name.lower().removeprefix("npm_config_")
         if name.lower().startswith("npm_config_") and key in {"registry", "cafile"} and value:
             values[key] = value
-    addresses = {name: value for name, value in values.items() if value.startswith(("http://", "https://"))}
+    addresses = {name: value for name, value in values.items() if any(_readable([value]))}
     scopes = {name.partition(":")[0]: without_secret(value) for name, value in addresses.items() if name[0] == "@"}
     return NodeRegistry(
         url=without_secret(addresses.get("registry", "")),
+        is_unusable=bool(values.keys() - addresses.keys() - {"cafile"}),
         scopes=scopes,
         certificates=values.get("cafile", ""),
         has_secret=any("@" in urlsplit(value).netloc for value in addresses.values()),
@@ -159,5 +170,13 @@ def _text(path: str) -> str:
         return ""
 
 
-def _first(items: list[str]) -> str:
-    return items[0] if items else ""
+def _readable(addresses: Iterable[str]) -> Iterator[str]:
+    """Those that can be asked for something, and be taken apart."""
+    for address in addresses:
+        try:
+            parts = urlsplit(address)
+            is_whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:
+            continue
+        if is_whole and parts.scheme in {"http", "https"}:
+            yield address

@@ -9,35 +9,25 @@ packages live in a virtual environment of the workspace, so that a later install
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from satchel.errors import SandboxError
-from satchel.execution.certificates import snapshot_certificates
-from satchel.execution.environment import find_program, host_path, launch_paths, session_environment
-from satchel.execution.indexes import NodeRegistry, PythonIndex, host_entries, node_registry, python_index
-from satchel.execution.linking import link_programs, own_names, place_link, show_python, write_once
+from satchel.execution.indexes import NodeRegistry, PythonIndex, node_registry, python_index
+from satchel.execution.install_tools import InstallTools, pip_command
+from satchel.execution.linking import keep_interpreters, link_programs, own_names, place_link, write_once
 from satchel.execution.options import InstallOptions
+from satchel.execution.output_paths import relative_capture
 from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
 from satchel.execution.trouble import explained, unreachable
-from satchel.execution.workspace import Workspace, host_python, remove_tree
-from satchel.ports.execution import Executor, Launch, Limits, Network, Outcome, Purpose
+from satchel.execution.workspace import Workspace
+from satchel.ports.execution import Executor, Outcome
 
-_LIMITS = Limits(
-    memory_bytes=3 * 1024**3,
-    processes=256,
-    file_bytes=2 * 1024**3,
-    written_bytes=4 * 1024**3,
-    tmp_bytes=1024**3,
-    open_files=4096,
-)
-_PROBE_S = 60.0
 _PIP = ("--disable-pip-version-check", "--no-input")
 _PIP_INSTALL = (
     "--only-binary=:all:", "--no-cache-dir", "--progress-bar=off", "--no-warn-script-location", "--upgrade",
@@ -49,8 +39,12 @@ _NPM_INSTALL = (
     "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--no-update-notifier", "--save",
     "--loglevel=error", "--fetch-retries=2", "--fetch-timeout=20000",
 )  # fmt: skip
-_DEFAULTS_OF_PIP = "from pip._internal.models.index import PyPI as i; print(i.simple_url, i.file_storage_domain)"
+_UNUSABLE = (
+    "{} is configured on this host with a registry that is no http address, so nothing is installed from elsewhere. "
+    "The operator can correct it; use what is installed instead."
+)
 _INSTALLED = re.compile(r"^Successfully installed (?P<names>.+)$", re.MULTILINE)
+_IGNORED = re.compile(r"^Ignoring (\S{1,99}): markers '(.{1,300})' don't match your environment$", re.MULTILINE)
 _CLASH = re.compile(r"^\S{1,99} \S{1,99} requires .{1,99}, but you have .{1,99} which is incompatible\.$", re.MULTILINE)
 _MOST_CLASHES = 3
 _STARTED = '{"private": true}\n'
@@ -63,16 +57,6 @@ class InstallResult:
 
     ok: bool
     note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tools:
-    """``python`` is what packages are installed for, ``pip`` the command that installs them, () without one."""
-
-    python: str
-    pip: tuple[str, ...]
-    npm: str
-    needs: tuple[str, ...]
 
 
 class _CannotInstallError(Exception):
@@ -89,13 +73,11 @@ class Installer:
     def __init__(
         self, executor: Executor, options: InstallOptions, host: Mapping[str, str], *, longest_s: float = 300.0
     ) -> None:
-        self._executor = executor
         self._options = options
         self._host = dict(host)
         self._longest_s = longest_s
         self._lock = asyncio.Lock()
-        self._hosts: dict[Ecosystem, tuple[str, ...]] = {}
-        self._pips: dict[str, tuple[str, ...]] = {}
+        self._tools = InstallTools(executor, host)
 
     async def perform(self, plan: CommandPlan, workspace: Workspace, *, deadline_s: float) -> InstallResult:
         """Everything that a command line asked for, in order; the first failure ends it."""
@@ -165,36 +147,43 @@ class Installer:
         return await rerun_with_installs(run, self, workspace, deadline_s=deadline_s, own=own.__contains__)
 
     async def _python(self, specs: Sequence[str], workspace: Workspace, deadline_s: float) -> InstallResult:
-        tools = await self._tools(workspace)
+        tools = await self._tools.find(workspace)
         if not tools.pip:
             raise _CannotInstallError(
                 "This host has no pip, so no Python package can be installed: use what is installed."
             )
         index = await asyncio.to_thread(python_index, self._host)
-        environment = await self._environment_for(tools, workspace)
-        hosts = await self._allowed("python", index.hosts, tools, workspace, has_own=bool(index.url))
-        command = (
-            *tools.pip, *_PIP, "--python", os.path.join(environment, "bin", "python"), "install", *_PIP_INSTALL,
-            *_index_options(index), "--", *specs,
-        )  # fmt: skip
-        needs = (*tools.needs, *index.folders)
-        outcome = await self._launch(command, workspace, needs, hosts, deadline_s, certificates=index.certificates)
+        if index.is_unusable:
+            raise _CannotInstallError(_UNUSABLE.format("pip"))
+        hosts = await self._allowed("python", index.hosts, workspace, has_own=bool(index.url) or index.is_offline)
+        environment = await self._tools.environment_for(tools, workspace)
+        if not environment:
+            raise _CannotInstallError("No place for Python packages could be made here: use what is installed.")
+        command = pip_command(
+            tools, environment, (*_PIP, "install", *_PIP_INSTALL, *_index_options(index), "--", *specs)
+        )
+        programs = os.path.join(environment, "bin")
+        async with keep_interpreters(workspace, programs):
+            outcome = await self._tools.launch(
+                command, workspace, (*tools.needs, *index.folders), hosts=hosts, deadline_s=deadline_s,
+                certificates={"PIP_CERT": index.certificates} if index.certificates else None,
+            )  # fmt: skip
         if outcome.exit_code != 0:
-            return InstallResult(ok=False, note=explained("pip", specs, outcome, hosts, has_secret=index.has_secret))
-        await asyncio.to_thread(link_programs, workspace, os.path.join(environment, "bin"))
-        found = _INSTALLED.findall(outcome.stdout.text)
-        clashes = _CLASH.findall(outcome.stderr.text)[:_MOST_CLASHES]
-        note = " ".join((_done(specs, found[-1].split() if found else []), *clashes))
-        return InstallResult(ok=True, note=note)
+            note = explained("pip", specs, _shown(outcome, workspace), hosts, has_secret=index.has_secret)
+            return InstallResult(ok=False, note=note)
+        await asyncio.to_thread(link_programs, workspace, programs)
+        return InstallResult(ok=True, note=_told_by_pip(specs, outcome))
 
     async def _node(self, specs: Sequence[str], workspace: Workspace, deadline_s: float) -> InstallResult:
-        tools = await self._tools(workspace)
+        tools = await self._tools.find(workspace)
         if not tools.npm:
             raise _CannotInstallError(
                 "This host has no npm, so no JavaScript package can be installed: use what is installed."
             )
         registry = await asyncio.to_thread(node_registry, self._host)
-        hosts = await self._allowed("node", registry.hosts, tools, workspace, has_own=bool(registry.url))
+        if registry.is_unusable:
+            raise _CannotInstallError(_UNUSABLE.format("npm"))
+        hosts = await self._allowed("node", registry.hosts, workspace, has_own=bool(registry.url))
         prefix = workspace.node_packages
         await asyncio.to_thread(write_once, workspace.packages, os.path.join(prefix, "package.json"), _STARTED)
         cache = os.path.join(workspace.packages, ".npm")
@@ -202,11 +191,13 @@ class Installer:
             tools.npm, "install", *_NPM_INSTALL, "--prefix", prefix, "--cache", cache,
             *_registry_options(registry), "--", *specs,
         )  # fmt: skip
-        outcome = await self._launch(
-            command, workspace, tools.needs, hosts, deadline_s, certificates=registry.certificates
-        )
+        outcome = await self._tools.launch(
+            command, workspace, tools.needs, hosts=hosts, deadline_s=deadline_s,
+            certificates={"NODE_EXTRA_CA_CERTS": registry.certificates} if registry.certificates else None,
+        )  # fmt: skip
         if outcome.exit_code != 0:
-            return InstallResult(ok=False, note=explained("npm", specs, outcome, hosts, has_secret=registry.has_secret))
+            note = explained("npm", specs, _shown(outcome, workspace), hosts, has_secret=registry.has_secret)
+            return InstallResult(ok=False, note=note)
         modules = os.path.join(prefix, "node_modules")
         await asyncio.to_thread(link_programs, workspace, os.path.join(modules, ".bin"))
         # Modules of the newer kind look for packages beside the program, and nowhere else.
@@ -214,53 +205,8 @@ class Installer:
         await asyncio.to_thread(place_link, workspace.work, place, modules, replaces=False)
         return InstallResult(ok=True, note=_done(specs, []))
 
-    async def _tools(self, workspace: Workspace) -> _Tools:
-        environment = await asyncio.to_thread(self._environment, workspace)
-        python, needs = await asyncio.to_thread(find_program, "python", workspace, environment)
-        npm, more = await asyncio.to_thread(find_program, "npm", workspace, environment)
-        fallback, others = await asyncio.to_thread(
-            find_program, "python3", workspace, {"PATH": environment["SYSTEM_PATH"]}
-        )
-        needs = tuple(dict.fromkeys((*needs, *more, *others)))
-        python = python or fallback
-        pip = self._pips.get(python) or await self._pip(
-            (python, await asyncio.to_thread(host_python), fallback), workspace, needs
-        )
-        if pip:
-            self._pips[python] = pip
-        return _Tools(python=python, pip=pip, npm=npm, needs=needs)
-
-    async def _pip(self, candidates: Sequence[str], workspace: Workspace, needs: Sequence[str]) -> tuple[str, ...]:
-        """The first pip that answers: that of another Python installs for this one as well."""
-        for candidate in dict.fromkeys(candidates):
-            pip = (candidate, "-I", "-m", "pip")
-            if candidate:
-                outcome = await self._launch((*pip, "--version"), workspace, needs, (), _PROBE_S, purpose="probe")
-                if outcome.exit_code == 0:
-                    return pip
-        return ()
-
-    async def _environment_for(self, tools: _Tools, workspace: Workspace) -> str:
-        """The virtual environment for that Python in the workspace; its packages are what PYTHONPATH names."""
-        mark = hashlib.sha256(tools.python.encode()).hexdigest()[:8]
-        folder = os.path.join(workspace.packages, f"env-{mark}")
-        if not await asyncio.to_thread(os.path.isdir, folder):
-            command = (tools.python, "-I", "-m", "venv", "--without-pip", "--symlinks", folder)
-            outcome = await self._launch(command, workspace, tools.needs, (), _PROBE_S)
-            if outcome.exit_code != 0:
-                await asyncio.to_thread(remove_tree, folder)
-                raise _CannotInstallError("No place for Python packages could be made here: use what is installed.")
-        await asyncio.to_thread(show_python, workspace, folder)
-        return folder
-
     async def _allowed(
-        self,
-        ecosystem: Ecosystem,
-        configured: tuple[str, ...],
-        tools: _Tools,
-        workspace: Workspace,
-        *,
-        has_own: bool,
+        self, ecosystem: Ecosystem, configured: tuple[str, ...], workspace: Workspace, *, has_own: bool
     ) -> tuple[str, ...]:
         """What the operator allows, or what is configured here; ``has_own``: instead of the installer's default."""
         if self._options.hosts:
@@ -271,78 +217,27 @@ class Installer:
             return self._options.hosts
         if has_own:
             return configured
-        if ecosystem not in self._hosts:
-            self._hosts[ecosystem] = await self._defaults(ecosystem, tools, workspace)
-        return tuple(dict.fromkeys((*self._hosts[ecosystem], *configured)))
+        hosts = await self._tools.default_hosts(ecosystem, workspace)
+        if not hosts:
+            raise _CannotInstallError(
+                "Where packages come from is not known on this host. The operator can name the hosts; use what is "
+                "installed instead."
+            )
+        return tuple(dict.fromkeys((*hosts, *configured)))
 
-    async def _defaults(self, ecosystem: Ecosystem, tools: _Tools, workspace: Workspace) -> tuple[str, ...]:
-        if ecosystem == "python":
-            command = (*tools.pip[:2], "-c", _DEFAULTS_OF_PIP)
-        else:
-            command = (tools.npm, "config", "get", "registry", "--prefix", workspace.node_packages)
-        outcome = await self._launch(command, workspace, tools.needs, (), _PROBE_S, purpose="probe")
-        words = outcome.stdout.text.split() if outcome.exit_code == 0 else []
-        return host_entries(word if "://" in word else f"https://{word}" for word in words)
 
-    async def _launch(
-        self,
-        command: tuple[str, ...],
-        workspace: Workspace,
-        needs: Sequence[str],
-        hosts: tuple[str, ...],
-        deadline_s: float,
-        *,
-        certificates: str = "",
-        purpose: Purpose = "install",
-    ) -> Outcome:
-        given = {**self._host, "PIP_CERT": certificates} if certificates else self._host
-        trusted = await asyncio.to_thread(snapshot_certificates, workspace, given)
-        environment = await asyncio.to_thread(self._environment, workspace)
-        del environment["SYSTEM_PATH"]
-        readable, _ = await asyncio.to_thread(launch_paths, workspace, "install")
-        scratch = os.path.join(workspace.packages, ".tmp")
-        await asyncio.to_thread(os.makedirs, scratch, 0o700, exist_ok=True)
-        network = Network()
-        if hosts:
-            network = Network(mode="hosts", hosts=hosts) if self._executor.confinement.hosts else Network(mode="open")
-        launch = Launch(
-            command=command,
-            purpose=purpose,
-            cwd=workspace.packages,
-            env={**environment, **trusted.env},
-            readable=tuple(dict.fromkeys((workspace.work, *readable, *needs, *trusted.readable))),
-            writable=(workspace.packages,),
-            network=network,
-            deadline_s=deadline_s,
-            limits=_LIMITS,
-        )
-        try:
-            return await self._executor.run(launch)
-        finally:
-            await asyncio.to_thread(remove_tree, scratch)
-
-    def _environment(self, workspace: Workspace) -> dict[str, str]:
-        """No file in the workspace configures an installer: its home is where only installs write."""
-        system = os.pathsep.join(host_path(self._host))
-        scratch = os.path.join(workspace.packages, ".tmp")
-        environment = session_environment(workspace, self._host)
-        for name in ("PYTHONPATH", "NODE_PATH"):
-            environment.pop(name, None)
-        return environment | {
-            "PATH": os.pathsep.join((workspace.local_bin, workspace.shims, system)),
-            "SYSTEM_PATH": system,
-            "HOME": workspace.packages,
-            "PWD": workspace.packages,
-            **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), scratch),
-            "PIP_CONFIG_FILE": os.devnull,
-            "PYTHONNOUSERSITE": "1",
-            "npm_config_userconfig": os.devnull,
-            "npm_config_globalconfig": os.path.join(workspace.packages, ".npmrc-of-nobody"),
-        }
+def _shown(outcome: Outcome, workspace: Workspace) -> Outcome:
+    """With paths as the programs of the session see them."""
+    return replace(
+        outcome,
+        stdout=relative_capture(outcome.stdout, workspace, workspace.work),
+        stderr=relative_capture(outcome.stderr, workspace, workspace.work),
+    )
 
 
 def _index_options(index: PythonIndex) -> tuple[str, ...]:
-    options = [f"--index-url={index.url}"] if index.url else []
+    options = ["--no-index"] if index.is_offline else []
+    options += [f"--index-url={index.url}"] if index.url else []
     options += [f"--extra-index-url={url}" for url in index.more]
     options += [f"--find-links={folder}" for folder in index.folders]
     options += [f"--trusted-host={host}" for host in index.trusted]
@@ -360,11 +255,43 @@ def _name(entry: str) -> str:
     return entry.rpartition("//")[2].partition(":")[0].lower()
 
 
+def _told_by_pip(specs: Sequence[str], outcome: Outcome) -> str:
+    """What pip says it did, which is less than it was asked for where something was there or is not for this Python."""
+    ignored = _IGNORED.findall(outcome.stdout.text)
+    left_out = [spec for spec in specs if _is_ignored(spec, ignored)]
+    wanted = [spec for spec in specs if spec not in left_out]
+    found = _INSTALLED.findall(outcome.stdout.text)
+    notes: list[str] = []
+    if found:
+        notes.append(_done(wanted, found[-1].split()))
+    elif wanted:
+        verb = "was" if len(wanted) == 1 else "were"
+        notes.append(f"{_listed(wanted)} {verb} installed already.")
+    if left_out:
+        notes.append(f"Not installed, by the condition behind its name: {_listed(left_out)}.")
+    return " ".join((*notes, *_CLASH.findall(outcome.stderr.text)[:_MOST_CLASHES]))
+
+
+def _is_ignored(spec: str, ignored: Iterable[tuple[str, str]]) -> bool:
+    asked, _, condition = spec.partition(";")
+    return any(
+        re.match(rf"{re.escape(name)}(?![\w.-])", asked) and _bare(marker) == _bare(condition)
+        for name, marker in ignored
+    )
+
+
+def _bare(marker: str) -> str:
+    """Without what pip writes in its own way."""
+    return re.sub(r"[\s'\"()]", "", marker)
+
+
 def _done(specs: Sequence[str], installed: Sequence[str]) -> str:
-    shown = ", ".join(specs[:_MOST_NAMED])
-    if len(specs) > _MOST_NAMED:
-        shown += f" and {len(specs) - _MOST_NAMED} more"
     if not installed:
-        return f"The host installed {shown}."
+        return f"The host installed {_listed(specs)}."
     versions = ", ".join(installed[:_MOST_NAMED])
-    return f"The host installed {shown} ({versions}{', ...' if len(installed) > _MOST_NAMED else ''})."
+    return f"The host installed {_listed(specs)} ({versions}{', ...' if len(installed) > _MOST_NAMED else ''})."
+
+
+def _listed(specs: Sequence[str]) -> str:
+    more = len(specs) - _MOST_NAMED
+    return ", ".join(specs[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

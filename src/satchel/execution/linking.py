@@ -8,16 +8,18 @@ by step from the one that is ours, and never through a link.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
 import secrets
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 
 from satchel.execution.workspace import Workspace
 
 _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 _NOT_REPLACED = re.compile(r"python[\d.]*|pip[\d.]*|node|npm|npx|sh|bash|activate.*", re.IGNORECASE)
+_INTERPRETER = re.compile(r"python[\d.]*")
 _MOST_PROGRAMS = 2000
 _DEEPEST = 3
 _MOST_ENTRIES = 5000
@@ -72,13 +74,51 @@ def place_link(root: str, path: str, target: str, *, replaces: bool = True) -> N
     with _opened(root, folder) as directory:
         if not replaces and name in os.listdir(directory):
             return
-        aside = f".{secrets.token_hex(8)}"
-        os.symlink(os.path.relpath(target, folder), aside, dir_fd=directory)
-        try:
-            os.replace(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
-        except OSError:
-            os.unlink(aside, dir_fd=directory)
-            raise
+        _replace_link(directory, name, os.path.relpath(target, folder))
+
+
+@contextlib.asynccontextmanager
+async def keep_interpreters(workspace: Workspace, folder: str) -> AsyncGenerator[None]:
+    """The links to interpreters in ``folder``, below ``packages``, are at the end what they were at the beginning.
+
+    A package may bring a program called ``python``, which every program of other packages would then be run by.
+
+    Raises:
+        OSError: the directory was replaced.
+    """
+    before = await asyncio.to_thread(_interpreters, workspace, folder)
+    try:
+        yield
+    finally:
+        after = await asyncio.to_thread(_interpreters, workspace, folder)
+        for name, target in before.items():
+            if after.get(name) != target:
+                await asyncio.to_thread(_put_back, workspace, folder, name, target)
+
+
+def _interpreters(workspace: Workspace, folder: str) -> dict[str, str]:
+    with _opened(workspace.packages, folder) as directory:
+        names = [name for name in os.listdir(directory) if _INTERPRETER.fullmatch(name)]
+        found: dict[str, str] = {}
+        for name in names:
+            with contextlib.suppress(OSError):  # no link
+                found[name] = os.readlink(name, dir_fd=directory)
+        return found
+
+
+def _put_back(workspace: Workspace, folder: str, name: str, target: str) -> None:
+    with _opened(workspace.packages, folder) as directory:
+        _replace_link(directory, name, target)
+
+
+def _replace_link(directory: int, name: str, target: str) -> None:
+    aside = f".{secrets.token_hex(8)}"
+    os.symlink(target, aside, dir_fd=directory)
+    try:
+        os.replace(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except OSError:
+        os.unlink(aside, dir_fd=directory)
+        raise
 
 
 def write_once(root: str, path: str, text: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from satchel.execution.packages import Package
+from satchel.execution.packages import Package, read_package
 from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Outcome
 
@@ -27,6 +27,11 @@ _NODE_MISSING = re.compile(
     r"^(?:\w{0,60}Error.{0,60}: )?Cannot find (?:module|package) '(?P<name>[^'\s]{1,200})'(?: imported from .*)?$",
     re.MULTILINE,
 )
+_IMPORT = re.compile(
+    r"^ {4}(?:from (?P<module>[A-Za-z_][\w.]{0,200}) import (?P<what>\w{1,100})?"
+    r"|import (?P<alone>[A-Za-z_][\w.]{0,200}))",
+    re.MULTILINE,
+)
 _NEXT_FAILURE = "Traceback (most recent call last):"
 _NODE_NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
 
@@ -42,7 +47,7 @@ PACKAGE_OF_IMPORT: Mapping[str, str] = MappingProxyType(
         "multipart": "python-multipart", "socks": "pysocks", "wx": "wxpython", "ruamel": "ruamel.yaml",
         "ruamel.yaml": "ruamel.yaml", "google.protobuf": "protobuf", "google.generativeai": "google-generativeai",
         "google.genai": "google-genai", "google.cloud.storage": "google-cloud-storage", "attr": "attrs",
-        "pkg_resources": "setuptools", "odf": "odfpy", "Bio": "biopython", "nacl": "pynacl",
+        "pkg_resources": "setuptools", "distutils": "setuptools", "odf": "odfpy", "Bio": "biopython", "nacl": "pynacl",
         "faiss": "faiss-cpu", "tabula": "tabula-py", "pythoncom": "pywin32", "telegram": "python-telegram-bot",
         "discord": "discord.py", "barcode": "python-barcode", "snappy": "python-snappy", "vlc": "python-vlc",
         "pdfminer": "pdfminer.six", "mpl_toolkits": "matplotlib", "pylab": "matplotlib", "rest_framework":
@@ -50,6 +55,21 @@ PACKAGE_OF_IMPORT: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 """Imports whose package has another name, and dotted ones that a package of their own brings."""
+
+_SHARED = frozenset(("google", "azure", "backports", "jaraco", "opentelemetry", "sphinxcontrib", "zope"))
+"""Names below which many packages live. What is missing is what was imported below them, not the name itself."""
+
+_WAS_STANDARD = frozenset(
+    (
+        "asynchat", "asyncore", "imp", "smtpd", "aifc", "audioop", "cgi", "cgitb", "chunk", "crypt", "imghdr",
+        "mailcap", "msilib", "nis", "nntplib", "ossaudiodev", "pipes", "sndhdr", "spwd", "sunau", "telnetlib", "uu",
+        "xdrlib", "lib2to3", "binhex", "formatter", "macpath", "parser", "symbol", "asyncio", "tomllib", "zoneinfo",
+        "urllib2", "urlparse", "httplib", "StringIO", "cStringIO", "cPickle", "Queue", "ConfigParser", "HTMLParser",
+        "Cookie", "cookielib", "SocketServer", "BaseHTTPServer", "SimpleHTTPServer", "commands", "Tkinter",
+        "tkMessageBox", "ttk", "thread", "exceptions", "sets", "md5", "sha", "dummy_thread", "htmlentitydefs",
+    )
+)  # fmt: skip
+"""Once, or elsewhere, of the standard library: a package of that name is somebody else's."""
 
 _OF_PROJECTS = frozenset(
     (
@@ -90,11 +110,22 @@ def missing_package(outcome: Outcome, *, own: Callable[[str], bool] = lambda _: 
         # What was raised after it, is what the run died of.
         if python and _NEXT_FAILURE not in text[python.end() :]:
             name = python["imported"] or python["optional"] or python["run"]
-            return _python_package(name, own)
+            return _python_package(_below(name, text[: python.start()]), own)
         node = _last(_NODE_MISSING, text)
         if node:
             return _node_package(node["name"], own)
     return None
+
+
+def _below(name: str, trace: str) -> str:
+    """What was imported, by the last line of the program in front of the error, where a name is shared by packages."""
+    if name not in _SHARED:
+        return name
+    line = _last(_IMPORT, trace)
+    module = (line["module"] or line["alone"]) if line else ""
+    if module.partition(".")[0] != name:
+        return name
+    return f"{module}.{line['what']}" if line and line["what"] else module
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -157,11 +188,14 @@ def _python_package(module: str, own: Callable[[str], bool]) -> Package | None:
         if name is not None:
             return Package(ecosystem="python", name=name, spec=name) if name else None
     top = parts[0]
+    if top in _SHARED or top in _WAS_STANDARD:
+        return None
     # A dotted name means that its parent is there, so no package of that name would help.
     is_fit = len(parts) == 1 and not top.startswith("_") and top.lower() not in _OF_PROJECTS
     if not is_fit or top in sys.stdlib_module_names or own(top):
         return None
-    return Package(ecosystem="python", name=top, spec=top)
+    package = read_package("python", top)
+    return package if isinstance(package, Package) else None
 
 
 def _node_package(name: str, own: Callable[[str], bool]) -> Package | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from satchel.execution import installers as say
-from satchel.execution.calls import Call, read_call
+from satchel.execution.calls import Call, read_call, written_files
 from satchel.execution.commandline import SimpleCommand, Word, simple_commands
 from satchel.execution.manifests import ManifestError, node_manifest, requirements
 from satchel.execution.options import ExecutionOptions
@@ -71,6 +71,7 @@ class _Reader:
         self._read_file = read_file
         self._may_fetch = options.code_network and options.install.enabled and not options.install.packages
         self._folder = ""
+        self._written: set[str] = set()
         self._notes: list[str] = []
 
     def plan(self, text: str, *, depth: int) -> CommandPlan:
@@ -80,6 +81,7 @@ class _Reader:
         for command in simple_commands(text):
             self._look_inside(command, depth)
             call = read_call(command.words)
+            self._written.update(self._place(text) for text in written_files(command, call))
             if call is None:
                 continue
             steered = steered or _exported_steering(call)
@@ -253,7 +255,9 @@ class _Reader:
         return package
 
     def _text_of(self, path: str, instead: str) -> str:
-        text = self._read_file(posixpath.join(self._folder, path))
+        place = self._place(path)
+        # What stands in the file now is not what the line would have installed.
+        text = None if place in self._written else self._read_file(place)
         if text is None:
             raise _Refused(
                 f"{shorten(path)} cannot be read in the workspace before this command runs. "
@@ -262,6 +266,9 @@ class _Reader:
         if len(text) > _LONGEST_FILE:
             raise _Refused(f"{shorten(path)} is too long to be read. Name the packages: {instead}.")
         return text
+
+    def _place(self, path: str) -> str:
+        return posixpath.normpath(posixpath.join(self._folder, path))
 
     def _checked(self, ecosystem: Ecosystem, packages: Sequence[Package], asked: str) -> InstallRequest:
         if len(packages) > _MOST_PACKAGES:

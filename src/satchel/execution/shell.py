@@ -166,7 +166,9 @@ class CodeSession:
         return ShellRun(text=text, code="path-refused")
 
     def _plan(self, command: str, cwd: str) -> CommandPlan:
-        plan = plan_command(command, options=self.options, read_file=lambda path: _read_list(cwd, path))
+        plan = plan_command(
+            command, options=self.options, read_file=lambda path: _read_list(self.workspace.work, cwd, path)
+        )
         if plan.requests and self._installer is None and not plan.refusal:
             return replace(
                 plan, refusal="Installing packages is not enabled on this host. Nothing of this command ran."
@@ -359,10 +361,15 @@ def _patch_hint(errors: str) -> str:
     return f"{found[1]} is no program here: call the tool apply_patch with the patch, in a call of its own."
 
 
-def _read_list(cwd: str, path: str) -> str | None:
-    """A file that names packages, below ``cwd`` and of bounded size. Blocks."""
+def _read_list(work: str, cwd: str, path: str) -> str | None:
+    """A file that names packages, below ``work`` or ``cwd`` and of bounded size. Blocks."""
+    given = f"{work}{path[1:]}" if path.startswith("~/") else path
+    full = os.path.normpath(f"{cwd}/{given}" if not given.startswith("/") else given)
+    root = work if full.startswith(f"{work}/") else cwd
+    if not full.startswith(f"{root}/"):
+        return None
     try:
-        descriptor = open_inside(cwd, path)
+        descriptor = open_inside(root, full[len(root) + 1 :])
     except PathError:
         return None
     with os.fdopen(descriptor, "rb") as file:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from satchel.execution.packages import shorten
+from satchel.execution.pip_start import REFUSED
 from satchel.ports.execution import Outcome
 
 # Quantifiers are bounded: what an installer prints may be as long as it likes.
@@ -46,6 +47,8 @@ def _reason(tool: str, text: str, hosts: Sequence[str], *, has_secret: bool) -> 
         return unreachable(refused["host"], hosts)
     if has_secret and re.search(r"\b401\b|\b403\b|E401|E403", text):
         return "the registry of this host wants a password, and none is passed on. Use what is installed instead."
+    if REFUSED in text:
+        return "it wants something built from its sources, and the host builds nothing. Use another package."
     if re.search(r"ResolutionImpossible|ERESOLVE", text):
         return "the versions exclude each other. Ask for the packages together, with fewer version bounds."
     code = _NPM_CODE.search(text)

@@ -33,6 +33,7 @@ _CHUNK_BYTES = 64 * 1024
 _MOST_REFUSED = 32
 _NAME = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*\.?")
 _REQUEST = re.compile(rb"(?P<method>[A-Z]{1,16}) (?P<target>[!-~]{1,4096}) HTTP/1\.[01]")
+_HALF_LINE_END = re.compile(rb"[\r\n\0]")
 _HOP_BY_HOP = ("connection", "proxy-", "keep-alive", "te", "upgrade", "transfer-encoding", "content-length", "expect")
 
 
@@ -160,7 +161,8 @@ class EgressProxy:
             head = await reader.readuntil(b"\r\n\r\n")
         line, *fields = head[:-4].split(b"\r\n")
         request = _REQUEST.fullmatch(line)
-        if request is None:
+        # A server may take half a line end for a whole one, and read another field there.
+        if request is None or any(_HALF_LINE_END.search(field) for field in fields):
             await _answer(writer, 400, "Bad request")
             return
         method, target = request["method"].decode(), request["target"].decode()
