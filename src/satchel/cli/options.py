@@ -190,6 +190,13 @@ class ExecOptions(SandboxOptions):
             help="The sampling temperature where code may run and the request names none, 0 to 2.",
         ),
     ] = None
+    code_exec_read_first: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec-read-first",
+            help="Refuse a change of a file that the model has not read as it is now.",
+        ),
+    ] = False
 
     def flags(self) -> dict[str, object]:
         """By long name, as ``settings.load`` takes them."""
@@ -204,6 +211,7 @@ class ExecOptions(SandboxOptions):
             "--code-exec-packages": self.code_exec_packages,
             "--code-exec-unconfined": self.code_exec_unconfined or None,
             "--code-exec-temperature": self.code_exec_temperature,
+            "--code-exec-read-first": self.code_exec_read_first or None,
         }
 
 

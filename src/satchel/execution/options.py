@@ -44,6 +44,9 @@ class ExecutionOptions:
 
     ``grants`` names host variables by skill: the scripts of that skill get them. Keys of model providers are refused
     there until ``grants_provider_keys``.
+
+    ``read_first``: a file that exists is changed only by a conversation that has read it as it is now; anything else is
+    refused with NOT_READ_THIS_SESSION or STALE_READ.
     """
 
     scripts: bool = False
@@ -54,6 +57,7 @@ class ExecutionOptions:
     unconfined: bool = False
     install: InstallOptions = InstallOptions()
     temperature: float | None = None
+    read_first: bool = False
     bwrap_floor: str = ""
     interpreters: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: INTERPRETERS)
     script_timeout_s: float = SCRIPT_TIMEOUT_S
