@@ -8,9 +8,21 @@ from dataclasses import dataclass, replace
 from satchel.chat.request import ToolSpec
 from satchel.execution.workbench import Workbench
 from satchel.tools.base import Progress, Tool, ToolCall, ToolContext, ToolResult
-from satchel.tools.files import EDIT_ALIASES, EDIT_FILE, READ_ALIASES, WRITE_ALIASES, EditFile, ReadFile, WriteFile
-from satchel.tools.patch import PATCH_ALIASES, ApplyPatch
-from satchel.tools.shell import SHELL_ALIASES, ShellTool
+from satchel.tools.files import (
+    EDIT_ALIASES,
+    EDIT_FILE,
+    READ_ALIASES,
+    WRITE_ALIASES,
+    WRITE_FILE,
+    EditFile,
+    ReadFile,
+    WriteFile,
+)
+from satchel.tools.patch import APPLY_PATCH, PATCH_ALIASES, ApplyPatch
+from satchel.tools.shell import SHELL_ALIASES, SHELL_TOOL, ShellTool
+
+CODE_TOOLS = frozenset({SHELL_TOOL, WRITE_FILE, APPLY_PATCH})
+"""With one of them declared, an answer may be code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
