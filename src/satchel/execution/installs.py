@@ -21,7 +21,7 @@ from satchel.execution.certificates import snapshot_certificates
 from satchel.execution.environment import find_program, host_path, launch_paths, session_environment
 from satchel.execution.indexes import NodeRegistry, PythonIndex, host_entries, node_registry, python_index
 from satchel.execution.linking import link_programs, own_names, place_link, show_python, write_once
-from satchel.execution.options import InstallOptions
+from satchel.execution.options import ExecutionOptions, install_refusal
 from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
@@ -86,13 +86,12 @@ class Installer:
     certificates that it trusts are used.
     """
 
-    def __init__(
-        self, executor: Executor, options: InstallOptions, host: Mapping[str, str], *, longest_s: float = 300.0
-    ) -> None:
+    def __init__(self, executor: Executor, options: ExecutionOptions, host: Mapping[str, str]) -> None:
         self._executor = executor
-        self._options = options
+        self._options = options.install
+        self._refusal = install_refusal(executor.confinement, options)
         self._host = dict(host)
-        self._longest_s = longest_s
+        self._longest_s = options.install_timeout_s
         self._lock = asyncio.Lock()
         self._hosts: dict[Ecosystem, tuple[str, ...]] = {}
         self._pips: dict[str, tuple[str, ...]] = {}
@@ -110,7 +109,7 @@ class Installer:
 
     async def install(self, request: InstallRequest, workspace: Workspace, *, deadline_s: float) -> InstallResult:
         """Installs the packages of one request. Never raises for what a registry, an installer or a sandbox says."""
-        sentence = not_allowed(request.packages, self._options.packages)
+        sentence = not_allowed(request.packages, self._options.packages) or self._refusal
         if os.name == "nt":
             sentence = "Packages are installed on Linux and macOS only: use what is installed."
         if not self._options.enabled:

@@ -89,7 +89,7 @@ class Execution:
             bench = Workbench()
             bench.artifacts = self.artifacts
             keep = bench.keep if self.artifacts is not None else None
-            installer = Installer(self.executor, options.install, self._host, longest_s=options.install_timeout_s)
+            installer = Installer(self.executor, options, self._host)
             workspace = None
             if options.code:
                 try:
