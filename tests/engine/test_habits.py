@@ -27,14 +27,18 @@ NAMES: list[tuple[str, dict[str, Any]]] = [
     ("read_file read readfile read_text_file view_file cat_file get_file", {"path": "a.txt"}),
     ("write_file write writefile create_file new_file put_file", {"path": "b.txt", "content": "new\n"}),
     (
-        "edit_file edit editfile str_replace str_replace_editor str_replace_based_edit_tool "
-        + "replace_in_file apply_edit string_replace",
+        (
+            "edit_file edit editfile apply_edit replace_in_file string_replace "
+            "str_replace str_replace_editor str_replace_based_edit_tool"
+        ),
         {"path": "a.txt", "old_string": "old", "new_string": "new"},
     ),
     ("apply_patch apply-patch applypatch apply_patch_tool", {"patch": PATCH}),
     (
-        "shell bash sh exec terminal local_shell run_shell run_shell_command shell_command "
-        + "run_command execute_command exec_command",
+        (
+            "shell bash sh exec terminal local_shell run_shell run_shell_command shell_command "
+            "run_command execute_command exec_command"
+        ),
         {"command": "cat a.txt"},
     ),
     ("skills_run run_skill_script run_script", SCRIPT),
