@@ -238,6 +238,13 @@ async def _finished(watching: asyncio.Future[Any]) -> None:
         raise interruption
 
 
+def argument_vector(launch: Launch) -> tuple[str, ...]:
+    """The program of a launch with its arguments. Raises ``SandboxError``: launch-failed, for a command line."""
+    if isinstance(launch.command, str) or not launch.command:
+        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    return launch.command
+
+
 async def all_or_nothing(starting: Coroutine[Any, Any, _Started]) -> _Started:
     """The job that this starts. A cancellation meanwhile takes effect when it has started and was killed.
 
