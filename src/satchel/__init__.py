@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from satchel.context.listings import Listing, available_skills, format_skill_listing, render_section, slash_menu
     from satchel.engine import events
     from satchel.errors import SatchelError
+    from satchel.execution.options import ExecutionOptions, InstallOptions
+    from satchel.execution.workbench import Execution
     from satchel.library import Library, discover, load_skill
     from satchel.library.checking import check
     from satchel.library.folders import load_skills_dir, load_skills_dirs
@@ -42,7 +44,10 @@ __all__ = [
     "Decision",
     "Diagnostic",
     "Dialect",
+    "Execution",
+    "ExecutionOptions",
     "FilesystemSkillRegistry",
+    "InstallOptions",
     "JsonlAudit",
     "Library",
     "Listing",
@@ -88,7 +93,10 @@ _HOMES = {
     "Decision": "satchel.activation.permission",
     "Diagnostic": "satchel.skills.model",
     "Dialect": "satchel.skills.dialect",
+    "Execution": "satchel.execution.workbench",
+    "ExecutionOptions": "satchel.execution.options",
     "FilesystemSkillRegistry": "satchel.activation.registry",
+    "InstallOptions": "satchel.execution.options",
     "JsonlAudit": "satchel.stores.jsonl",
     "Library": "satchel.library",
     "Listing": "satchel.context.listings",

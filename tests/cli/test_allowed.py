@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from satchel.cli.allowed import allowed, confined_by, confines, told
@@ -95,6 +97,26 @@ def test_installs_name_what_bounds_them(confinement: Confinement, is_bound: bool
     *_, row = allowed(ExecutionOptions(code=True, install=install), _Backend(confinement))
     assert row.detail.startswith("of humanize, six, from index.example")
     assert ("nothing here holds an install" not in row.detail) == is_bound
+
+
+HALF = Confinement(backend="landlock", version="7", network=True, home=True, gaps=(GAP_WRITES,))
+
+
+@pytest.mark.parametrize(
+    ("options", "flag"),
+    [
+        (ExecutionOptions(code=True, unconfined=True), "--code-exec-allow-network"),
+        (ExecutionOptions(scripts=True, sandbox="preferred"), "--skills-allow-network"),
+    ],
+)
+def test_installs_that_nothing_would_hold_are_refused_and_the_way_out_is_named(options: ExecutionOptions, flag: str):
+    options = replace(options, install=InstallOptions(enabled=True))
+    *_, row = allowed(options, _Backend(HALF))
+    assert row.refusal.startswith("Installing packages is not possible here: landlock cannot hold an install")
+    assert flag in row.hint
+    assert "WARNING: installs: allowed, and not run here: " in lines(options, HALF)
+    opened = replace(options, code_network=options.code, scripts_network=options.scripts)
+    assert not allowed(opened, _Backend(HALF))[-1].refusal
 
 
 def test_a_backend_in_words():

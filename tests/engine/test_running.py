@@ -131,6 +131,57 @@ async def test_a_failing_program_never_withdraws_its_tool(tmp_path: Path, base: 
     assert "exit code 5" in told(model.requests[-1])[-1]
 
 
+LINE = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n"
+CHANGES = {
+    "apply_patch": use("apply_patch", 2, patch=LINE),
+    "edit_file": use("edit_file", 2, path="a.txt", old_string="one", new_string="two"),
+    "write_file": use("write_file", 2, path="a.txt", content="two\n", overwrite=True),
+    "shell": use("shell", 2, command=f"apply_patch <<'EOF'\n{LINE}EOF"),
+}
+
+
+@pytest.mark.parametrize("tool", CHANGES)
+async def test_a_host_can_ask_that_files_are_read_before_they_are_changed(
+    tmp_path: Path, base: Path, tool: str
+) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    change, look = CHANGES[tool], use("read_file", 3, path="a.txt")
+    make = use("shell", 1, command="echo one > a.txt")
+    model = ScriptedModel(
+        [
+            make,
+            change,  # not read
+            look,
+            use("shell", 4, command="echo zero > a.txt"),
+            use("shell", 5, command="echo one >> a.txt"),
+            change,  # changed since
+            use("read_file", 6, path="a.txt"),
+            change,
+            Reply(text=("done",)),
+        ]
+    )
+    options = ExecutionOptions(code=True, read_first=True)
+    async with running(model, tmp_path / "skills", base, options) as (runtime, _):
+        events, _done = await collect(runtime, ask())
+    finished = [event for event in events if isinstance(event, ToolFinished)]
+    assert [event.code for event in finished if not event.ok] == ["NOT_READ_THIS_SESSION", "STALE_READ"]
+    results = told(model.requests[-1])
+    assert 'Read it first with read_file(path="a.txt")' in results[1]
+    assert "has changed since it was last read" in results[5]
+    assert finished[-1].ok
+    assert finished[-1].files == ("a.txt",)
+
+
+@pytest.mark.parametrize("tool", CHANGES)
+async def test_files_may_be_changed_unread_unless_the_host_asks(tmp_path: Path, base: Path, tool: str) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    make = use("shell", 1, command="echo one > a.txt")
+    model = ScriptedModel([make, CHANGES[tool], Reply(text=("done",))])
+    async with running(model, tmp_path / "skills", base, ExecutionOptions(code=True)) as (runtime, _):
+        events, _done = await collect(runtime, ask())
+    assert [event.ok for event in events if isinstance(event, ToolFinished)] == [True, True]
+
+
 async def test_calls_of_one_round_run_in_their_order(tmp_path: Path, base: Path) -> None:
     write_skill(tmp_path / "skills", "geometry")
     long = "# " + "x" * 9000 + "\nprint('second')\n"  # whose arguments are read in a thread

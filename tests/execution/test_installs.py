@@ -68,7 +68,8 @@ def host(registry: Registry, **more: str) -> dict[str, str]:
 
 
 def installer(executor: Executor, registry: Registry, options: InstallOptions | None = None, **more: str) -> Installer:
-    return Installer(executor, options or InstallOptions(enabled=True), host(registry, **more))
+    allowed = ExecutionOptions(code=True, install=options or InstallOptions(enabled=True))
+    return Installer(executor, allowed, host(registry, **more))
 
 
 async def ask(made: Installer, command: str, workspace: Workspace) -> tuple[bool, str]:
@@ -427,3 +428,55 @@ async def test_an_install_that_hangs_ends_with_its_time(registry: Registry, work
     result = await installer(UnconfinedExecutor(), registry).perform(plan, workspace, deadline_s=0.3)
     assert not result.ok
     assert "Installing six took longer than 0 s. Ask for fewer or smaller packages." in result.note
+
+
+class Held(Recorded):
+    """A backend that shuts the network off for programs, and cannot leave named hosts open."""
+
+    @property
+    def confinement(self) -> Confinement:
+        return Confinement(backend="halfway", network=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ExecutionOptions(code=True),
+        ExecutionOptions(code=True, scripts=True, scripts_network=True),
+        ExecutionOptions(scripts=True, code_network=True),
+    ],
+    ids=["code", "code beside scripts with a network", "scripts"],
+)
+async def test_an_install_that_cannot_be_held_to_its_hosts_is_refused_with_the_way_out(
+    registry: Registry, workspace: Workspace, options: ExecutionOptions
+) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    executor = Held()
+    made = Installer(executor, replace(options, install=InstallOptions(enabled=True)), host(registry))
+
+    ok, note = await ask(made, f"pip install {name}", workspace)
+
+    assert not ok
+    assert "halfway cannot hold an install to the hosts of its registry" in note
+    assert "The operator can let programs reach the network" in note
+    assert note.endswith("Nothing of this command ran.")
+    assert await made.provide([name], workspace) == (note.removesuffix(" Nothing of this command ran."),)
+    assert executor.launches == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [ExecutionOptions(code=True, code_network=True), ExecutionOptions(scripts=True, scripts_network=True)],
+    ids=["code", "scripts"],
+)
+async def test_an_install_may_reach_what_the_programs_that_it_is_for_reach(
+    registry: Registry, workspace: Workspace, options: ExecutionOptions
+) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    executor = Held()
+    made = Installer(executor, replace(options, install=InstallOptions(enabled=True)), host(registry))
+    ok, note = await ask(made, f"pip install {name}", workspace)
+    assert ok, note
+    assert {launch.network.mode for launch in executor.launches if launch.purpose == "install"} == {"none", "open"}

@@ -12,6 +12,8 @@ from openai import AsyncOpenAI
 
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn
 from tests.program.program import PATIENCE_S, serving, start
+from tests.program.standing import KINDS
+from tests.support import write_skill
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = ["--distance", "640", "--payload", "210", "--headwind", "18"]
@@ -75,6 +77,27 @@ async def test_a_script_runs_for_an_ordinary_openai_client_and_leaves_nothing(tm
     assert "exit code 0, sandbox: " in told
     assert "sandbox: none" not in told
     assert names(tmp_path) == []
+
+
+async def test_an_operators_temperature_for_code_reaches_servers_of_every_format(tmp_path: Path) -> None:
+    write_skill(tmp_path, "canary")
+    shows: dict[str, Any] = {"scripted": {"capabilities": ["completion", "tools"]}}
+    async with ScriptedOpenAI([ScriptedTurn(text=("done",))] * len(KINDS), shows=shows) as model:
+        urls = {kind: model.url if kind in {"openai", "responses"} else model.root for kind in KINDS}
+        upstreams = [f"--upstream={kind}={kind}:{url}" for kind, url in urls.items()]
+        options = ("--skills-dir", str(tmp_path), *upstreams, "--code-exec", "--code-exec-temperature", "0.25")
+        async with (
+            serving(*options) as (url, _),
+            AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as openai,
+        ):
+            for kind in KINDS:
+                await openai.chat.completions.create(
+                    model=f"{kind}/scripted", messages=[{"role": "user", "content": "Compute it."}]
+                )
+        bodies: list[dict[str, Any]] = [seen.body for seen in model.requests]
+    sent: list[dict[str, Any]] = [body.get("options", body) for body in bodies]
+    assert [body["temperature"] for body in sent] == [0.25] * len(KINDS)
+    assert [body.get("repeat_penalty") for body in sent] == [1.0 if kind == "ollama" else None for kind in KINDS]
 
 
 def names(folder: Path) -> list[str]:

@@ -23,16 +23,27 @@ def test_the_library_brings_no_server_no_validation_and_no_loop() -> None:
     assert imported_by("import satchel") & (HEAVY | {"pydantic", "asyncio", "cyclopts", "rich"}) == set()
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
-def test_asking_for_help_brings_no_server_and_no_engine(words: list[str]) -> None:
+def brought_by(*words: str) -> set[str]:
+    """What a command line brings that only asks for help."""
     code = (
         "import contextlib, io, sys\n"
-        f"sys.argv = ['satchel', *{words!r}]\n"
+        f"sys.argv = ['satchel', *{list(words)!r}]\n"
         "from satchel.cli import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):\n"
         "    try:\n        main()\n    except SystemExit as ended:\n        assert not ended.code, ended.code"
     )
-    assert imported_by(code) & HEAVY == set()
+    return imported_by(code)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
+def test_asking_for_help_brings_no_server_and_no_engine(words: list[str]) -> None:
+    assert brought_by(*words) & HEAVY == set()
+
+
+@pytest.mark.parametrize("command", ["", "list", "show", "files", "read", "render", "block"])
+def test_a_help_page_brings_nothing_of_what_the_command_does(command: str) -> None:
+    words = [command] if command else []
+    assert brought_by(*words, "--help") & {"pydantic", "yaml", "asyncio"} == set()
 
 
 def test_a_session_brings_no_framework_and_no_validation() -> None:

@@ -65,11 +65,11 @@ class Host:
             **fields,
         }
 
-    def driver(self, backend: str, launch: dict[str, Any]) -> subprocess.Popen[bytes]:
-        """The driver, started; it has a secret in its environment."""
+    def driver(self, backend: str, launch: dict[str, Any], *behind: str) -> subprocess.Popen[bytes]:
+        """The driver, started, ``behind`` a program that becomes it; it has a secret in its environment."""
         other = self.uid != os.geteuid()
         process = subprocess.Popen(
-            [interpreter(self.user), str(self.root / "source" / "driver.py")],
+            [*behind, interpreter(self.user), str(self.root / "source" / "driver.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -85,8 +85,8 @@ class Host:
         process.stdin = None
         return process
 
-    def run(self, backend: str, *command: str, **fields) -> dict[str, Any]:
-        process = self.driver(backend, self.launch(*command, **fields))
+    def run(self, backend: str, *command: str, behind: tuple[str, ...] = (), **fields) -> dict[str, Any]:
+        process = self.driver(backend, self.launch(*command, **fields), *behind)
         out, err = process.communicate(timeout=90)
         assert process.returncode == 0, err.decode()
         return json.loads(out)

@@ -99,6 +99,27 @@ def test_a_program_that_is_not_there_is_told(there: Host, backend: str) -> None:
     assert there.run(backend, str(there.work / "plain"))["error"] == "launch-failed"
 
 
+@pytest.mark.parametrize("backend", [*FULL, "landlock", "none"])
+@pytest.mark.parametrize("how", ["--ignore-signal=HUP,INT,QUIT,USR1", "--block-signal=TERM,INT"])
+def test_what_its_host_was_started_with_changes_no_signal_of_a_program(there: Host, backend: str, how: str) -> None:
+    # As nohup and the background of a shell start things.
+    ran = there.run(backend, "env", "--list-signal-handling", "env", behind=("/usr/bin/env", how))
+    assert (ran["code"], ran["err"]) == (0, "")
+    assert sorted(line.partition("=")[0] for line in ran["out"].splitlines() if "PWD" not in line) == [
+        "HOME",
+        "PATH",
+        "TMPDIR",
+    ]
+
+
+@pytest.mark.parametrize("backend", [*FULL, "landlock", "none"])
+@pytest.mark.parametrize("how", ["--ignore-signal=HUP", "--block-signal=TERM"])
+def test_a_missing_program_is_told_under_a_background_shell_too(there: Host, backend: str, how: str) -> None:
+    ran = there.run(backend, "no-such-program", behind=("/usr/bin/env", how))
+    assert ran["error"] == "launch-failed", ran
+    assert "no-such-program" in ran["message"]
+
+
 @pytest.mark.parametrize("backend", FULL)
 def test_what_a_program_needs_for_its_ending_signals(there: Host, backend: str) -> None:
     # An interpreter ignores some signals, and its children would inherit that. Others are inherited from whoever started

@@ -21,6 +21,7 @@ EVERYTHING: dict[str, object] = {
     "--code-exec-packages": ("humanize @scope/tool", "humanize"),
     "--code-exec-unconfined": True,
     "--code-exec-temperature": 0.0,
+    "--code-exec-read-first": True,
 }
 ALL_SET = ExecutionOptions(
     scripts=True,
@@ -35,6 +36,7 @@ ALL_SET = ExecutionOptions(
         packages=("humanize", "@scope/tool"),
     ),
     temperature=0.0,
+    read_first=True,
     bwrap_floor="0.12.0",
 )
 VARIABLES = {row.flag: row.variable for row in ROWS}
@@ -104,6 +106,7 @@ def test_code_has_more_rounds_unless_the_operator_says_a_number(
         ("--code-exec-allow-network", True, "--code-exec"),
         ("--code-exec-unconfined", True, "--code-exec"),
         ("--code-exec-temperature", 0.2, "--code-exec"),
+        ("--code-exec-read-first", True, "--code-exec"),
         ("--code-exec-allow-install", True, "--code-exec or --skills-allow-exec"),
         ("--code-exec-install-domains", ("index.example",), "--code-exec-allow-install"),
         ("--code-exec-packages", ("humanize",), "--code-exec-allow-install"),

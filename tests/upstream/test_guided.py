@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,12 @@ async def test_what_it_says_of_itself() -> None:
     client = EmbeddedClient(EmbeddedOptions(context_tokens=4096), environ={})
     capabilities = await client.capabilities("")
     assert (capabilities.tools, capabilities.context_tokens) == ("guided", 4096)
+
+
+def test_code_is_written_without_a_penalty_on_what_repeats_itself():
+    asked = ChatRequest(messages=(ASK,), sampling=Sampling(is_code=True))
+    assert answer_request(asked, default_max_tokens=8).extra == {"openai-chat": {"repeat_penalty": 1.0}}
+    own = replace(asked, extra={"openai-chat": {"repeat_penalty": 1.2}})
+    assert answer_request(own, default_max_tokens=8).extra == {"openai-chat": {"repeat_penalty": 1.2}}
+    prose = replace(asked, sampling=Sampling())
+    assert answer_request(prose, default_max_tokens=8).extra == {"openai-chat": {}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from satchel.cli.console import line, say
-from satchel.execution.options import ExecutionOptions, code_refusal, refusal
+from satchel.execution.options import ExecutionOptions, code_refusal, install_refusal, refusal
 from satchel.ports.execution import Confinement, Executor
 from satchel.settings import Settings
 from satchel.wiring.sandbox import find_sandbox
@@ -24,7 +24,7 @@ class Allowed:
 
 def allowed(options: ExecutionOptions, executor: Executor) -> tuple[Allowed, ...]:
     """Scripts, code and installs, whether or not they are allowed."""
-    return (_scripts(options, executor), _code(options, executor), _installs(options, executor.confinement))
+    return (_scripts(options, executor), _code(options, executor), _installs(options, executor))
 
 
 def confined_by(confinement: Confinement) -> str:
@@ -113,7 +113,7 @@ def _code(options: ExecutionOptions, executor: Executor) -> Allowed:
     )
 
 
-def _installs(options: ExecutionOptions, confinement: Confinement) -> Allowed:
+def _installs(options: ExecutionOptions, executor: Executor) -> Allowed:
     install = options.install
     if not install.enabled:
         return Allowed(
@@ -124,8 +124,15 @@ def _installs(options: ExecutionOptions, confinement: Confinement) -> Allowed:
         )
     names = ", ".join(install.packages) or "any package"
     hosts = ", ".join(install.hosts) or "where pip and npm of this host get theirs"
-    bound = "" if confinement.hosts else "; nothing here holds an install to these hosts"
-    return Allowed(what="installs", is_on=True, detail=f"of {names}, from {hosts}{bound}")
+    bound = "" if executor.confinement.hosts else "; nothing here holds an install to these hosts"
+    flag = "--code-exec-allow-network" if options.code else "--skills-allow-network"
+    return Allowed(
+        what="installs",
+        is_on=True,
+        detail=f"of {names}, from {hosts}{bound}",
+        refusal=install_refusal(executor.confinement, options),
+        hint=f"satchel doctor says how to get a sandbox that can; {flag} lets programs and installs reach everything.",
+    )
 
 
 def _terms(executor: Executor, *, has_network: bool) -> str:

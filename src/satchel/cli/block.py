@@ -10,9 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from satchel.cli.console import line, print_json, printable, say
-from satchel.cli.options import Json, SkillOptions, settings_from
-from satchel.context.block import BlockOptions, plan
-from satchel.wiring.sources import open_library
+from satchel.cli.options import Json, SkillOptions, library_from
 
 
 def block(
@@ -31,7 +29,9 @@ def block(
 
     The text goes to stdout; what each entry costs, in estimated tokens, to stderr.
     """
-    library = open_library(settings_from(skills))
+    from satchel.context.block import BlockOptions, plan
+
+    library = library_from(skills)
     selected = [library.load(name) for name in skill]
     made = plan(selected, library.catalog.offered, BlockOptions(context_tokens=context_tokens))
     if json:

@@ -8,9 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from satchel.cli.console import bytes_text, line, print_json
-from satchel.cli.options import Json, SkillOptions, settings_from
+from satchel.cli.options import Json, SkillOptions, library_from
 from satchel.cli.views import file_view
-from satchel.wiring.sources import open_library
 
 
 def files(
@@ -21,7 +20,7 @@ def files(
     json: Json = False,
 ) -> int:
     """List the files of one skill, with kind and size. ``satchel read`` prints one."""
-    loaded = open_library(settings_from(skills)).load(name)
+    loaded = library_from(skills).load(name)
     if json:
         print_json(
             {"name": loaded.name, "dir": loaded.skill.location, "files": [file_view(file) for file in loaded.files]}

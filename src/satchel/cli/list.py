@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from satchel.cli.console import line, print_diagnostics, print_json, say
 from satchel.cli.options import Json, SkillOptions, settings_from
 from satchel.cli.views import skill_view
 from satchel.errors import SkillError
-from satchel.library import Library
-from satchel.skills.model import Diagnostic, LoadedSkill
-from satchel.wiring.sources import open_library, roots
+
+if TYPE_CHECKING:
+    from satchel.library import Library
+    from satchel.skills.model import Diagnostic, LoadedSkill
 
 
 def list_skills(*, skills: SkillOptions = SkillOptions(), json: Json = False) -> int:
@@ -18,6 +20,8 @@ def list_skills(*, skills: SkillOptions = SkillOptions(), json: Json = False) ->
 
     A folder that looks like a skill and does not load is named with its line, the reason and a hint.
     """
+    from satchel.wiring.sources import open_library, roots
+
     settings = settings_from(skills)
     library = open_library(settings)
     loaded, late = _load_all(library)
@@ -45,6 +49,8 @@ def list_skills(*, skills: SkillOptions = SkillOptions(), json: Json = False) ->
 
 
 def _load_all(library: Library) -> tuple[list[LoadedSkill], list[Diagnostic]]:
+    from satchel.skills.model import Diagnostic
+
     loaded: list[LoadedSkill] = []
     late: list[Diagnostic] = []
     for skill in library.skills:

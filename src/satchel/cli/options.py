@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from satchel.cli.console import line, say
-from satchel.settings import Settings, load
+
+if TYPE_CHECKING:
+    # A help page needs the options, and not what they become.
+    from satchel.library import Library
+    from satchel.settings import Settings
 
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON on stdout.")]
 
@@ -190,6 +194,13 @@ class ExecOptions(SandboxOptions):
             help="The sampling temperature where code may run and the request names none, 0 to 2.",
         ),
     ] = None
+    code_exec_read_first: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec-read-first",
+            help="Refuse a change of a file that the model has not read as it is now.",
+        ),
+    ] = False
 
     def flags(self) -> dict[str, object]:
         """By long name, as ``settings.load`` takes them."""
@@ -204,6 +215,7 @@ class ExecOptions(SandboxOptions):
             "--code-exec-packages": self.code_exec_packages,
             "--code-exec-unconfined": self.code_exec_unconfined or None,
             "--code-exec-temperature": self.code_exec_temperature,
+            "--code-exec-read-first": self.code_exec_read_first or None,
         }
 
 
@@ -212,6 +224,8 @@ def settings_from(*groups: SkillOptions | WhichModel | SandboxOptions, **flags: 
 
     ``flags`` are further flags by their long names without the leading dashes, underscores for the inner ones.
     """
+    from satchel.settings import load
+
     merged: dict[str, object] = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
     for group in groups:
         merged |= group.flags()
@@ -222,3 +236,10 @@ def settings_from(*groups: SkillOptions | WhichModel | SandboxOptions, **flags: 
         for warning in settings.warnings:
             say(f"note: {line(warning)}")
     return settings
+
+
+def library_from(skills: SkillOptions) -> Library:
+    """What the options find."""
+    from satchel.wiring.sources import open_library
+
+    return open_library(settings_from(skills))

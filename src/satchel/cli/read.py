@@ -9,8 +9,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from satchel.cli.console import print_json, printable, say
-from satchel.cli.options import Json, SkillOptions, settings_from
-from satchel.wiring.sources import open_library
+from satchel.cli.options import Json, SkillOptions, library_from
 
 
 def read(
@@ -25,7 +24,7 @@ def read(
     json: Json = False,
 ) -> int:
     """Print a file of one skill, a page at a time; a page never splits a character."""
-    library = open_library(settings_from(skills))
+    library = library_from(skills)
     page = library.read(name, path, offset=offset)
     if json:
         print_json(

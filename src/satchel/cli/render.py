@@ -11,10 +11,6 @@ from cyclopts import Parameter
 from satchel.cli.console import line, print_diagnostics, print_json, printable, say
 from satchel.cli.options import Json, SkillOptions, settings_from
 from satchel.errors import SetupError
-from satchel.skills.dialects import DIALECTS
-from satchel.skills.model import MANIFEST
-from satchel.skills.substitute import place_variables, substitute_skill
-from satchel.wiring.sources import open_library
 
 
 def render(
@@ -39,6 +35,11 @@ def render(
     Nothing is run: commands in the text that some programs would run are reported. The environment of this process is
     not used; only --env is.
     """
+    from satchel.skills.dialects import DIALECTS
+    from satchel.skills.model import MANIFEST
+    from satchel.skills.substitute import place_variables, substitute_skill
+    from satchel.wiring.sources import open_library
+
     if args is not None and arg:
         raise SetupError("setting-invalid", "--args and --arg exclude each other.", hint="Use one of them.")
     given = _pairs("--arg", arg) if arg else args

@@ -8,9 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from satchel.cli.console import bytes_text, line, print_diagnostics, print_json, printable, say
-from satchel.cli.options import Json, SkillOptions, settings_from
+from satchel.cli.options import Json, SkillOptions, library_from
 from satchel.cli.views import cost_tokens, full_view
-from satchel.wiring.sources import open_library
 
 
 def show(
@@ -21,7 +20,7 @@ def show(
     json: Json = False,
 ) -> int:
     """Show one skill: its metadata, files and instructions."""
-    library = open_library(settings_from(skills))
+    library = library_from(skills)
     loaded = library.load(name)
     if json:
         print_json(full_view(loaded, library.roots))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from satchel.pathguard import is_inside
-from satchel.skills.model import LoadedSkill, Skill, SkillFile
+
+if TYPE_CHECKING:
+    from satchel.skills.model import LoadedSkill, Skill, SkillFile
 
 
 def skill_view(loaded: LoadedSkill, roots: Iterable[str]) -> dict[str, object]:

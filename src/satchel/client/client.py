@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
@@ -15,12 +15,15 @@ from satchel.chat.messages import Json
 from satchel.client.records import Delivery, SkillsChatRequest, SkillsChatResponse
 from satchel.client.server import ServerEvents
 from satchel.client.stream import SkillsChatStream
-from satchel.engine.limits import LoopLimits
+from satchel.engine.limits import LoopLimits, usual_rounds
 from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.engine.runtime import Runtime
 from satchel.errors import SetupError, UpstreamError
+from satchel.execution.options import ExecutionOptions
+from satchel.execution.workbench import Execution
 from satchel.ports.models import UpstreamOptions
 from satchel.wiring.client import local_runtime, serves_skills
+from satchel.wiring.execution import open_execution
 from satchel.wiring.models import open_upstream
 
 _STAND_DOWN: dict[str, Json] = {"skills": [], "skills_discovery": False, "multi_agent": False}
@@ -41,7 +44,11 @@ class SkillsChatClient:
         skills: For local delivery: directories, a ``Library``, a ``SkillRegistry``, a ``SkillSource``, or several of
             these in order of precedence.
         discovery: Whether skills that a request does not select are offered too.
-        max_rounds: In local delivery, how many generations of an answer may read skills.
+        execution: In local delivery, what may run for the model; nothing without it. ``ExecutionOptions`` run it in the
+            sandbox of this machine, which is looked for with the first request; an ``Execution`` is over an
+            ``Executor`` of one's own, and its ``close()`` is the caller's.
+        max_rounds: In local delivery, how many generations of an answer may read skills and run things; None is 8, and
+            24 where models may run code.
         timeout_s: Bound on a whole answer in seconds; None leaves it open. ``connect_s`` bounds the connection,
             ``silence_s`` the time without a byte.
 
@@ -57,7 +64,8 @@ class SkillsChatClient:
         delivery: Literal["auto", "server", "local"] = "auto",
         skills: Skills | Iterable[Skills] | None = None,
         discovery: bool = True,
-        max_rounds: int = 8,
+        execution: Execution | ExecutionOptions | None = None,
+        max_rounds: int | None = None,
         timeout_s: float | None = None,
         connect_s: float = 10.0,
         silence_s: float = 300.0,
@@ -71,8 +79,13 @@ class SkillsChatClient:
         self._discovery = discovery
         self._timeout_s = timeout_s
         self._server = Runtime(models=self._models)
-        limits = LoopLimits(max_rounds=max_rounds)
-        self._local = None if skills is None else local_runtime(self._models, skills, limits=limits)
+        own = execution if isinstance(execution, Execution) else None
+        self._allowed = own.options if own else execution if isinstance(execution, ExecutionOptions) else None
+        has_code = self._allowed is not None and self._allowed.code
+        limits = LoopLimits(max_rounds=usual_rounds(has_code=has_code) if max_rounds is None else max_rounds)
+        self._local = None if skills is None else local_runtime(self._models, skills, limits=limits, execution=own)
+        self._held = AsyncExitStack()
+        self._opening = asyncio.Lock()
         self._probe: asyncio.Task[bool] | None = None
 
     async def complete(self, request: SkillsChatRequest) -> SkillsChatResponse:
@@ -100,6 +113,7 @@ class SkillsChatClient:
         if self._probe is not None and not self._probe.done():
             self._probe.cancel()
             await asyncio.wait((self._probe,))
+        await self._held.aclose()
         await self._models.aclose()
 
     async def __aenter__(self) -> Self:
@@ -119,7 +133,15 @@ class SkillsChatClient:
             return self._server, "server", self._asks(request)
         if self._local is None:
             raise _no_skills("The endpoint does not serve skills, and this client has none of its own.")
+        await self._look_for_sandbox(self._local)
         return self._local, "local", dict(_STAND_DOWN) if understands else {}
+
+    async def _look_for_sandbox(self, runtime: Runtime) -> None:
+        if self._allowed is None:
+            return
+        async with self._opening:
+            if runtime.execution is None:
+                runtime.execution = await self._held.enter_async_context(open_execution(self._allowed))
 
     async def _understands(self) -> bool:
         """Whether the endpoint knows our fields: asked once, by however many requests begin together.

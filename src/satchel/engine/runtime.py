@@ -11,6 +11,7 @@ from functools import partial
 
 from satchel.chat.capabilities import ModelCapabilities
 from satchel.chat.messages import Message
+from satchel.chat.request import ChatRequest
 from satchel.context.block import Block
 from satchel.context.budget import tokens
 from satchel.context.mentioned import attach
@@ -40,6 +41,7 @@ from satchel.ports.models import ModelClient
 from satchel.ports.skills import Rescans, SkillSource
 from satchel.skills.catalog import Catalog
 from satchel.skills.model import LoadedSkill, SkillRef
+from satchel.tools.bench import CODE_TOOLS
 from satchel.tools.files_block import files_block
 
 
@@ -133,10 +135,6 @@ class Runtime:
 
     def _settled(self, request: TurnRequest) -> TurnRequest:
         chat = request.chat if request.chat.model else replace(request.chat, model=self._default_model)
-        if self.execution is not None and self.execution.options.code and not request.skills.is_off:
-            temperature = chat.sampling.temperature
-            temperature = self.execution.options.temperature if temperature is None else temperature
-            chat = replace(chat, sampling=replace(chat.sampling, is_code=True, temperature=temperature))
         selection = replace(request.skills, discovery=request.skills.discovery and self.discovery)
         return replace(request, chat=chat, skills=selection)
 
@@ -226,8 +224,9 @@ class Runtime:
             request, lambda ref: pinned.load(ref, source), named, inlined, capabilities
         )
         restored = self._followups.restore(request, messages)
+        is_code = not CODE_TOOLS.isdisjoint(own - withdrawn)
         return TurnPlan(
-            request=request,
+            request=replace(request, chat=self._for_code(chat)) if is_code else request,
             messages=with_block(without_orphans(chat, restored.messages), block, capabilities),
             capabilities=capabilities,
             hosts=hosts,
@@ -246,6 +245,13 @@ class Runtime:
             opening=(*opening, *told, *_unmatched(request, restored)),
             keep=partial(self._followups.keep, request, restored.answers),
         )
+
+    def _for_code(self, chat: ChatRequest) -> ChatRequest:
+        """A client's own temperature stays."""
+        temperature = chat.sampling.temperature
+        if temperature is None and self.execution is not None:
+            temperature = self.execution.options.temperature
+        return replace(chat, sampling=replace(chat.sampling, is_code=True, temperature=temperature))
 
     async def _with_named(
         self,

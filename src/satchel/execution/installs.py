@@ -19,7 +19,7 @@ from satchel.errors import SandboxError
 from satchel.execution.indexes import NodeRegistry, PythonIndex, node_registry, python_index
 from satchel.execution.install_tools import InstallTools, pip_command
 from satchel.execution.linking import keep_interpreters, link_programs, own_names, place_link, write_once
-from satchel.execution.options import InstallOptions
+from satchel.execution.options import ExecutionOptions, install_refusal
 from satchel.execution.output_paths import relative_capture
 from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
 from satchel.execution.recovery import rerun_with_installs
@@ -70,12 +70,11 @@ class Installer:
     certificates that it trusts are used.
     """
 
-    def __init__(
-        self, executor: Executor, options: InstallOptions, host: Mapping[str, str], *, longest_s: float = 300.0
-    ) -> None:
-        self._options = options
+    def __init__(self, executor: Executor, options: ExecutionOptions, host: Mapping[str, str]) -> None:
+        self._options = options.install
+        self._refusal = install_refusal(executor.confinement, options)
         self._host = dict(host)
-        self._longest_s = longest_s
+        self._longest_s = options.install_timeout_s
         self._lock = asyncio.Lock()
         self._tools = InstallTools(executor, host)
 
@@ -92,7 +91,7 @@ class Installer:
 
     async def install(self, request: InstallRequest, workspace: Workspace, *, deadline_s: float) -> InstallResult:
         """Installs the packages of one request. Never raises for what a registry, an installer or a sandbox says."""
-        sentence = not_allowed(request.packages, self._options.packages)
+        sentence = not_allowed(request.packages, self._options.packages) or self._refusal
         if os.name == "nt":
             sentence = "Packages are installed on Linux and macOS only: use what is installed."
         if not self._options.enabled:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from satchel.ports.execution import Executor
+from satchel.ports.execution import Confinement, Executor
 
 SandboxMode = Literal["required", "preferred", "off"]
 
@@ -44,6 +44,9 @@ class ExecutionOptions:
 
     ``grants`` names host variables by skill: the scripts of that skill get them. Keys of model providers are refused
     there until ``grants_provider_keys``.
+
+    ``read_first``: a file that exists is changed only by a conversation that has read it as it is now; anything else is
+    refused with NOT_READ_THIS_SESSION or STALE_READ.
     """
 
     scripts: bool = False
@@ -54,6 +57,7 @@ class ExecutionOptions:
     unconfined: bool = False
     install: InstallOptions = InstallOptions()
     temperature: float | None = None
+    read_first: bool = False
     bwrap_floor: str = ""
     interpreters: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: INTERPRETERS)
     script_timeout_s: float = SCRIPT_TIMEOUT_S
@@ -63,6 +67,21 @@ class ExecutionOptions:
     output_bytes: int = OUTPUT_BYTES
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     grants_provider_keys: bool = False
+
+
+def install_refusal(confinement: Confinement, options: ExecutionOptions) -> str:
+    """Why the host performs no install, "" when it may.
+
+    What a registry lists may name any address, so an install gets no more of the network than what it is for: the
+    hosts of its registry where a backend can hold it to them, all of it only where programs have that anyway.
+    """
+    has_network = options.code_network if options.code else options.scripts_network
+    if confinement.hosts or has_network or not confinement.network:
+        return ""
+    return (
+        f"Installing packages is not possible here: {confinement.backend} cannot hold an install to the hosts of its "
+        "registry. The operator can let programs reach the network, or use a sandbox that can."
+    )
 
 
 def code_refusal(executor: Executor, options: ExecutionOptions) -> str:

@@ -172,7 +172,10 @@ class ScriptRunner:
         environment = given | session_environment(workspace, self._host) | {SKILL_DIR: directory}
         # Authors write scripts that import each other from the skill's root, where their own harness starts them.
         environment["PYTHONPATH"] += os.pathsep + directory
-        program, needs = find_program(command[0], workspace, environment)
+        shell = self._executor.shell
+        program, needs = command[0], ()
+        if shell is None or not shell.is_in_process:
+            program, needs = find_program(command[0], workspace, environment)
         if not program:
             return None
         readable, writable = launch_paths(workspace, "script")

@@ -89,7 +89,7 @@ class Execution:
             bench = Workbench()
             bench.artifacts = self.artifacts
             keep = bench.keep if self.artifacts is not None else None
-            installer = Installer(self.executor, options.install, self._host, longest_s=options.install_timeout_s)
+            installer = Installer(self.executor, options, self._host)
             workspace = None
             if options.code:
                 try:
@@ -103,7 +103,7 @@ class Execution:
                 # A parser is a program too: it reads what a model wrote only where that could be run.
                 may_run = not code_refusal(self.executor, options)
                 checker = SyntaxChecker(self.executor, workspace, self._host) if may_run else None
-                bench.files = FileSession(workspace, ledger=ReadLedger(), checker=checker)
+                bench.files = FileSession(workspace, ledger=ReadLedger(is_enforced=options.read_first), checker=checker)
                 # It looks for the shell on disk.
                 bench.code = await asyncio.to_thread(
                     CodeSession,

@@ -66,6 +66,11 @@ class Shell:
     dialect: str = "bash"
     program: str = "/bin/bash"
 
+    @property
+    def is_in_process(self) -> bool:
+        """Whether its backend starts no programs, so that what lies on the host's disk says nothing of what it runs."""
+        return not self.program
+
 
 class ShellState(Protocol):
     """Where a shell session's directory and exports are kept between calls, for backends without a process."""

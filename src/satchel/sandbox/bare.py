@@ -17,6 +17,7 @@ from types import CodeType
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Outcome, Stopped
+from satchel.sandbox.outer import OuterJob
 from satchel.sandbox.process import ProcessJob, start_process
 
 _ENDING_S = 5.0  # for the kernel to end what is inside
@@ -78,46 +79,31 @@ def _code(name: str) -> CodeType:
     return code
 
 
-class BareJob:
+class BareJob(OuterJob):
     """A ``Job`` whose program runs below a child of ours that confined itself first.
 
     It has ended when process 1 of the program's own process table has: only then is nothing left inside.
     """
 
     def __init__(self, job: ProcessJob, first: int | None, on_end: Callable[[], None] | None) -> None:
-        self._job = job
-        self._on_end = on_end
         if first is not None:
             job.adopt(first)
-        self._ending = asyncio.ensure_future(self._end(first))
-
-    @property
-    def pid(self) -> int:
-        return self._job.pid
+        super().__init__(job, _ended_with(job, first, on_end))
+        self._bare = job
 
     def stop(self, reason: Stopped) -> None:
         """Kills it for this reason; the first reason counts. Does not wait."""
-        self._job.stop(reason)
+        self._bare.stop(reason)
 
-    async def wait(self) -> Outcome:
-        try:
-            return await asyncio.shield(self._ending)
-        except asyncio.CancelledError:
-            await self.kill()
-            raise
 
-    async def kill(self) -> None:
-        await self._job.kill()
-        await asyncio.shield(self._ending)
-
-    async def _end(self, first: int | None) -> Outcome:
-        try:
-            return await self._job.wait()
-        finally:
-            if first is not None:
-                await ended(first)
-            if self._on_end is not None:
-                await asyncio.to_thread(self._on_end)
+async def _ended_with(job: ProcessJob, first: int | None, on_end: Callable[[], None] | None) -> Outcome:
+    try:
+        return await job.wait()
+    finally:
+        if first is not None:
+            await ended(first)
+        if on_end is not None:
+            await asyncio.to_thread(on_end)
 
 
 async def ended(first: int) -> None:

@@ -19,11 +19,19 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
 from satchel.sandbox.etc import copy_of_devices, copy_of_etc
-from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, root_layout, system_paths
+from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, full_confinement, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
-from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
-from satchel.sandbox.process import ProcessJob, all_or_nothing, start_process
-from satchel.sandbox.seccomp import filter_program
+from satchel.sandbox.pids import (
+    PARENT,
+    RESERVED_PIDS,
+    PidsGroup,
+    has_own_pid_max,
+    highest_number,
+    make_group,
+    process_gaps,
+)
+from satchel.sandbox.process import ProcessJob, all_or_nothing, argument_vector, start_process
+from satchel.sandbox.seccomp import filter_missing, filter_program
 from satchel.sandbox.shells import BASH
 from satchel.sandbox.watch import Watch, require_room
 
@@ -48,19 +56,8 @@ class BubblewrapExecutor:
 
     @property
     def confinement(self) -> Confinement:
-        is_bounded = os.geteuid() or PARENT or has_own_pid_max()
-        gaps = () if is_bounded else ("the number of processes is not bounded",)
-        gaps += () if os.geteuid() or copy_of_devices(DEVICES) else (GAP_DEVICES,)
-        return Confinement(
-            backend="bubblewrap",
-            version=self._version,
-            writes=True,
-            network=True,
-            home=True,
-            process_tree=True,
-            hosts=True,
-            gaps=gaps,
-        )
+        devices = () if os.geteuid() or copy_of_devices(DEVICES) else (GAP_DEVICES,)
+        return full_confinement("bubblewrap", self._version, process_gaps() + devices)
 
     @property
     def shell(self) -> Shell | None:
@@ -69,11 +66,7 @@ class BubblewrapExecutor:
     @property
     def unavailable_reason(self) -> str:
         """What can be told without trying; a host may forbid user namespaces all the same."""
-        try:
-            filter_program()
-        except SandboxError as error:
-            return error.message
-        return ""
+        return filter_missing()
 
     async def start(self, launch: Launch) -> BareJob:
         return await all_or_nothing(self._start(launch))
@@ -151,8 +144,7 @@ class _Prepared:
 
 def _prepared(launch: Launch) -> _Prepared:
     """Everything that is looked up or written before bwrap starts, off the event loop."""
-    if isinstance(launch.command, str) or not launch.command:
-        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    argument_vector(launch)
     require_room(launch)
     layout = root_layout(launch)
     _refuse_links(layout)

@@ -10,9 +10,10 @@ import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Executor, Job, Launch, Network, Outcome, Shell
 from satchel.sandbox.egress import EgressProxy, relay_command
+from satchel.sandbox.outer import OuterJob
+from satchel.sandbox.process import argument_vector
 
 
 class HostsExecutor:
@@ -44,48 +45,25 @@ class HostsExecutor:
                 await asyncio.wait({entering})  # half of it could not be let go of
                 raise
             job = await self._inner.start(through)
-            return _HeldJob(job, held.pop_all())
+            return OuterJob(job, _ended_with(job, held.pop_all()))
 
     async def run(self, launch: Launch) -> Outcome:
         return await (await self.start(launch)).wait()
 
 
-class _HeldJob:
-    """A ``Job`` at whose end something is let go of."""
-
-    def __init__(self, job: Job, held: AsyncExitStack) -> None:
-        self._job = job
-        self._ending = asyncio.ensure_future(self._end(held))
-
-    @property
-    def pid(self) -> int:
-        return self._job.pid
-
-    async def wait(self) -> Outcome:
-        try:
-            return await asyncio.shield(self._ending)
-        except asyncio.CancelledError:
-            await self.kill()
-            raise
-
-    async def kill(self) -> None:
-        await self._job.kill()
-        await asyncio.shield(self._ending)
-
-    async def _end(self, held: AsyncExitStack) -> Outcome:
-        async with held:
-            return await self._job.wait()
+async def _ended_with(job: Job, held: AsyncExitStack) -> Outcome:
+    async with held:
+        return await job.wait()
 
 
 async def _with_way_out(launch: Launch, held: AsyncExitStack) -> Launch:
-    if isinstance(launch.command, str):
-        raise SandboxError("launch-failed", "A command line was given where a program and its arguments belong.")
+    command = argument_vector(launch)
     folder, python = await asyncio.to_thread(_made)
     held.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
     proxy = await held.enter_async_context(EgressProxy(f"{folder}/proxy", launch.network.hosts))
     return replace(
         launch,
-        command=relay_command(proxy.socket_path, launch.command),
+        command=relay_command(proxy.socket_path, command),
         readable=tuple(dict.fromkeys((*launch.readable, folder, *python))),
         network=Network(),
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import GAP_HOME, GAP_NETWORK, GAP_WRITES, Confinement, Launch, Outcome, Shell
-from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.process import ProcessJob, argument_vector, start_process
 
 _TEXT = Path(__file__).with_name("jobinit.py").read_text(encoding="utf-8")
 
@@ -47,8 +47,7 @@ def command(launch: Launch) -> tuple[str, ...]:
     Raises:
         SandboxError: launch-failed, when there is no program to run.
     """
-    if isinstance(launch.command, str) or not launch.command:
-        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    program = argument_vector(launch)
     limits = launch.limits
     numbers = (limits.processes, limits.memory_bytes, limits.cpu_s, os.getpid())
-    return (sys.executable, "-I", "-S", "-c", _TEXT, *map(str, numbers), *launch.command)
+    return (sys.executable, "-I", "-S", "-c", _TEXT, *map(str, numbers), *program)

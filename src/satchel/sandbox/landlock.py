@@ -17,7 +17,9 @@ from satchel.sandbox import syscalls
 from satchel.sandbox.bare import BareJob, Prepared, start_bare
 from satchel.sandbox.layout import DEVICES, checked_paths, system_paths
 from satchel.sandbox.limits import shared_limits
-from satchel.sandbox.seccomp import filter_program
+from satchel.sandbox.pids import GAP_NUMBER
+from satchel.sandbox.process import argument_vector
+from satchel.sandbox.seccomp import filter_missing, filter_program
 from satchel.sandbox.shells import BASH
 
 if TYPE_CHECKING:
@@ -56,11 +58,7 @@ class LandlockExecutor:
     def unavailable_reason(self) -> str:
         if not self._abi:
             return "This kernel has no Landlock, or it is not turned on."
-        try:
-            filter_program()
-        except SandboxError as error:
-            return error.message
-        return ""
+        return filter_missing()
 
     async def start(self, launch: Launch) -> BareJob:
         if self.unavailable_reason:
@@ -77,7 +75,7 @@ def confinement(abi: int) -> Confinement:
         GAP_PROCESSES,
         "the script may change the mode and the times of files outside, and see that they exist",
         "the script sees which other processes run",
-        "the number of processes is not bounded",
+        GAP_NUMBER,
     ]
     if abi < _TRUNCATE_ABI:
         gaps.append("the script may empty files outside")
@@ -93,8 +91,7 @@ def plan_of(launch: Launch, abi: int) -> Plan:
     Raises:
         SandboxError: launch-failed, sandbox-unavailable.
     """
-    if isinstance(launch.command, str) or not launch.command:
-        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    program = argument_vector(launch)
     if launch.network.mode == "hosts":
         raise SandboxError(
             "sandbox-unavailable",
@@ -109,7 +106,7 @@ def plan_of(launch: Launch, abi: int) -> Plan:
     wanted += [(f"/dev/{name}", _READ_FILE | _WRITE_FILE | _IOCTL_DEVICE) for name in DEVICES]
     wanted += [(bind.path, ~_MAKE_DEVICES if bind.is_writable else _READING) for bind in checked_paths(launch)]
     return {
-        "argv": list(launch.command),
+        "argv": list(program),
         "env": {os.fsencode(name): os.fsencode(value) for name, value in launch.env.items()},
         "cwd": launch.cwd,
         "parent": os.getpid(),

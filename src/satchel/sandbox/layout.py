@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import Launch
+from satchel.ports.execution import Confinement, Launch
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 DEVICE_LINKS = (
@@ -186,3 +186,10 @@ def _refusal(reason: str) -> SandboxError:
 
 def _is_within(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def full_confinement(backend: str, version: str, gaps: tuple[str, ...]) -> Confinement:
+    """What a root, a network and a process table of its own hold back."""
+    return Confinement(
+        backend=backend, version=version, writes=True, network=True, home=True, process_tree=True, hosts=True, gaps=gaps
+    )

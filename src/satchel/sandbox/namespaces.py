@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
 from satchel.sandbox import syscalls
 from satchel.sandbox.bare import BareJob, Prepared, start_bare
-from satchel.sandbox.layout import DEVICE_LINKS, DEVICES, HIDDEN_OF_PROC, HOSTNAME, INODES_PER_MIB, root_layout
+from satchel.sandbox.layout import (
+    DEVICE_LINKS,
+    DEVICES,
+    HIDDEN_OF_PROC,
+    HOSTNAME,
+    INODES_PER_MIB,
+    full_confinement,
+    root_layout,
+)
 from satchel.sandbox.limits import own_limits
-from satchel.sandbox.pids import PARENT, RESERVED_PIDS, has_own_pid_max, highest_number, make_group
-from satchel.sandbox.seccomp import filter_program
+from satchel.sandbox.pids import PARENT, RESERVED_PIDS, has_own_pid_max, highest_number, make_group, process_gaps
+from satchel.sandbox.process import argument_vector
+from satchel.sandbox.seccomp import filter_missing, filter_program
 from satchel.sandbox.shells import BASH
 
 if TYPE_CHECKING:
@@ -35,17 +43,7 @@ class NamespaceExecutor:
 
     @property
     def confinement(self) -> Confinement:
-        gaps = () if os.geteuid() or PARENT or _pid_max(Limits()) else ("the number of processes is not bounded",)
-        return Confinement(
-            backend="namespaces",
-            version=os.uname().release,
-            writes=True,
-            network=True,
-            home=True,
-            process_tree=True,
-            hosts=True,
-            gaps=gaps,
-        )
+        return full_confinement("namespaces", os.uname().release, process_gaps())
 
     @property
     def shell(self) -> Shell | None:
@@ -54,11 +52,7 @@ class NamespaceExecutor:
     @property
     def unavailable_reason(self) -> str:
         """What can be told without trying; a host may forbid user namespaces all the same."""
-        try:
-            filter_program()
-        except SandboxError as error:
-            return error.message
-        return ""
+        return filter_missing()
 
     async def start(self, launch: Launch) -> BareJob:
         return await start_bare(MODULES, lambda: _prepared(launch), launch)
@@ -83,11 +77,10 @@ def plan_of(launch: Launch) -> Plan:
     Raises:
         SandboxError: launch-failed, sandbox-unavailable.
     """
-    if isinstance(launch.command, str) or not launch.command:
-        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    program = argument_vector(launch)
     layout = root_layout(launch)
     return {
-        "argv": list(launch.command),
+        "argv": list(program),
         "env": {os.fsencode(name): os.fsencode(value) for name, value in launch.env.items()},
         "cwd": launch.cwd,
         "entrance": "",

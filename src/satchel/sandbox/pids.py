@@ -9,6 +9,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+GAP_NUMBER = "the number of processes is not bounded"
 RESERVED_PIDS = 300  # numbers below are given out once only, so all count as used
 _NUMBERS_PER_PROCESSOR = 8  # a kernel takes no fewer
 _PREFIX = "satchel-"
@@ -103,3 +104,8 @@ def _sweep(parent: Path) -> None:
 
 # Where groups are made. Looked for once, so that an executor may be made and asked anywhere.
 PARENT = find_parent()
+
+
+def process_gaps() -> tuple[str, ...]:
+    """What to tell where nothing bounds the processes of a backend with a process table of its own."""
+    return () if os.geteuid() or PARENT or has_own_pid_max() else (GAP_NUMBER,)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Captured, Job, Launch, Outcome, Stopped
+from satchel.sandbox.dispositions import with_default_signals
 from satchel.sandbox.watch import Watch
 
 _Started = TypeVar("_Started", bound=Job)
@@ -145,6 +146,7 @@ async def _start(
     if watch is None:
         watch = Watch(launch)
         await asyncio.to_thread(watch.begin)
+    started = await with_default_signals(command, launch.env, launch.cwd)
     try:
         if launch.log_path:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
@@ -156,7 +158,7 @@ async def _start(
                 writing.append(theirs)
                 reading.append(await _read(ours, launch.max_output_bytes))
         process = await asyncio.create_subprocess_exec(
-            *command,
+            *started,
             stdin=DEVNULL,
             stdout=writing[0],
             stderr=writing[-1],
@@ -234,6 +236,13 @@ async def _finished(watching: asyncio.Future[Any]) -> None:
             interruption = error
     if interruption is not None:
         raise interruption
+
+
+def argument_vector(launch: Launch) -> tuple[str, ...]:
+    """The program of a launch with its arguments. Raises ``SandboxError``: launch-failed, for a command line."""
+    if isinstance(launch.command, str) or not launch.command:
+        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
+    return launch.command
 
 
 async def all_or_nothing(starting: Coroutine[Any, Any, _Started]) -> _Started:

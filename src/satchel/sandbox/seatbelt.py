@@ -17,7 +17,7 @@ from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Network, Outcome, Shell
-from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.process import ProcessJob, argument_vector, start_process
 from satchel.sandbox.shells import BASH
 
 PROGRAM = "/usr/bin/sandbox-exec"
@@ -216,9 +216,8 @@ def command(launch: Launch, text: str) -> tuple[str, ...]:
     Raises:
         SandboxError: launch-failed, when there is no program to run.
     """
-    if isinstance(launch.command, str) or not launch.command:
-        raise SandboxError("launch-failed", "There is no program to run.", hint="Name one with its arguments.")
-    return (PROGRAM, "-p", text, "--", "/bin/sh", "-c", _limits(launch.limits), "sh", *launch.command)
+    program = argument_vector(launch)
+    return (PROGRAM, "-p", text, "--", "/bin/sh", "-c", _limits(launch.limits), "sh", *program)
 
 
 def _limits(limits: Limits) -> str:

@@ -230,6 +230,15 @@ def filter_program(machine: str | None = None, *, shares_ipc: bool = False, has_
     return b"".join(program)
 
 
+def filter_missing() -> str:
+    """Why there is no filter for this machine, "" when there is one."""
+    try:
+        filter_program()
+    except SandboxError as error:
+        return error.message
+    return ""
+
+
 def _body(rule: _Rule) -> list[bytes]:
     """The clauses of a rule in order; a clause that does not hold goes on to the next one."""
     program: list[bytes] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from satchel.errors import SandboxError
 from satchel.ports.execution import (
     GAP_HOME,
     GAP_NETWORK,
@@ -13,7 +12,7 @@ from satchel.ports.execution import (
     Outcome,
     Shell,
 )
-from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.process import ProcessJob, argument_vector, start_process
 from satchel.sandbox.shells import BASH
 
 
@@ -34,9 +33,7 @@ class UnconfinedExecutor:
         return ""
 
     async def start(self, launch: Launch) -> ProcessJob:
-        if isinstance(launch.command, str):
-            raise SandboxError("launch-failed", "A command line was given where a program and its arguments belong.")
-        return await start_process(launch.command, launch)
+        return await start_process(argument_vector(launch), launch)
 
     async def run(self, launch: Launch) -> Outcome:
         return await (await self.start(launch)).wait()

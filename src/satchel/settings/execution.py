@@ -129,6 +129,13 @@ ROWS: tuple[Row, ...] = (
         flag="--code-exec-temperature",
         variable="SATCHEL_CODE_EXEC_TEMPERATURE",
     ),
+    Row(
+        key="execution.read_first",
+        type=bool,
+        default=_OPTIONS.read_first,
+        flag="--code-exec-read-first",
+        variable="SATCHEL_CODE_EXEC_READ_FIRST",
+    ),
 )
 
 _BY_KEY = {row.key: row for row in ROWS}
@@ -142,6 +149,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "execution.install.packages": ("execution.install.enabled",),
     "execution.unconfined": ("execution.code",),
     "execution.temperature": ("execution.code",),
+    "execution.read_first": ("execution.code",),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from satchel.engine.limits import LoopLimits
+from satchel.engine.limits import LoopLimits, usual_rounds
 from satchel.errors import SetupError
 from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.gateway.options import ServerOptions
@@ -44,8 +44,6 @@ _SKILLS, _EMBEDDED, _UPSTREAM, _SERVER = (
 
 _Ceiling = Annotated[int, Field(ge=1)]
 _DAY_S = 86400
-_CODE_ROUNDS = 24
-"""One repair of a program is a write, a run, a look at what went wrong and a patch: four rounds."""
 
 TABLE: tuple[Row, ...] = (
     Row(
@@ -207,7 +205,7 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
         values[row.key], origins[row.key] = _value(row, flags, environ)
     warnings = execution.check(values, origins)
     if values["loop.max_rounds"] is None:
-        values["loop.max_rounds"] = _CODE_ROUNDS if values["execution.code"] else LoopLimits().max_rounds
+        values["loop.max_rounds"] = usual_rounds(has_code=bool(values["execution.code"]))
     embedded = _record(EmbeddedOptions, "models.embedded", values)
     install = _record(InstallOptions, "execution.install", values)
     upstreams = _upstreams(values, origins, embedded, environ)

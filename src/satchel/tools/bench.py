@@ -8,9 +8,22 @@ from dataclasses import dataclass, replace
 from satchel.chat.request import ToolSpec
 from satchel.execution.workbench import Workbench
 from satchel.tools.base import Progress, Tool, ToolCall, ToolContext, ToolResult
-from satchel.tools.files import EDIT_ALIASES, EDIT_FILE, READ_ALIASES, WRITE_ALIASES, EditFile, ReadFile, WriteFile
-from satchel.tools.patch import PATCH_ALIASES, ApplyPatch
-from satchel.tools.shell import SHELL_ALIASES, ShellTool
+from satchel.tools.files import (
+    EDIT_ALIASES,
+    EDIT_FILE,
+    READ_ALIASES,
+    WRITE_ALIASES,
+    WRITE_FILE,
+    EditFile,
+    ReadFile,
+    WriteFile,
+)
+from satchel.tools.patch import APPLY_PATCH, PATCH_ALIASES, ApplyPatch
+from satchel.tools.shell import SHELL_ALIASES, SHELL_TOOL, ShellTool
+
+RUN_ALIASES = ("run_skill_script", "run_script")
+CODE_TOOLS = frozenset({SHELL_TOOL, WRITE_FILE, APPLY_PATCH})
+"""With one of them declared, an answer may be code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +34,9 @@ class BenchTools:
     habits: dict[str, Tool]
 
 
-def bench_tools(bench: Workbench, more: Sequence[Tool] = ()) -> BenchTools:
-    """The tools for running ``more`` (what skills ship) and, where models may run code, code and files."""
-    declared: list[Tool] = [_OnBench(bench, tool) for tool in more]
+def bench_tools(bench: Workbench, scripts: Tool | None = None) -> BenchTools:
+    """``scripts`` runs what skills ship, None when they ship nothing that runs. The others are for code and files."""
+    declared: list[Tool] = []
     habits: dict[str, Tool] = {}
 
     def add(tool: Tool, aliases: Sequence[str], *, is_declared: bool = True, writes: bool = False) -> None:
@@ -34,6 +47,8 @@ def bench_tools(bench: Workbench, more: Sequence[Tool] = ()) -> BenchTools:
             habits[tool.spec.name] = placed
         habits.update(dict.fromkeys(aliases, placed))
 
+    if scripts is not None:
+        add(scripts, RUN_ALIASES)
     if bench.code is not None:
         add(ShellTool(bench.code), SHELL_ALIASES)
     if bench.files is not None:

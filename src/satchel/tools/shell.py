@@ -20,8 +20,8 @@ from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, fail
 
 SHELL_TOOL = "shell"
 SHELL_ALIASES = (
-    "bash", "sh", "run_shell", "run_shell_command", "shell_command", "run_command", "execute_command", "exec_command",
-    "local_shell", "terminal",
+    "bash", "sh", "exec", "run_shell", "run_shell_command", "shell_command", "run_command", "execute_command",
+    "exec_command", "local_shell", "terminal",
 )  # fmt: skip
 
 _COMMAND = ("command", "cmd", "script", "shell", "input")

@@ -19,6 +19,7 @@ from satchel.skills.oneline import one_line
 from satchel.tools.access import RUN_TOOL, SkillAccess, plain_path, text_argument, told, usage, without_prefix
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, failure
 
+_PATHS = ("path", "script", "file", "resource", "script_name", "script_path")
 _PLACEHOLDER = re.compile(r"(?:\$\{?[A-Z_]*SKILL_DIR\}?|\{baseDir\})/")
 _QUOTING = (
     'args begins with "[" and is not a list of texts. Write a list as ["first", "second value"], each argument in'
@@ -66,7 +67,7 @@ class SkillsRun:
         skill = self._access.find(given) if given else None
         if skill is None:
             return self._access.no_such_skill(given, tool=RUN_TOOL)
-        whole = _PLACEHOLDER.sub("", text_argument(call.arguments, "path", "script", "file"), count=1)
+        whole = _PLACEHOLDER.sub("", text_argument(call.arguments, *_PATHS), count=1)
         path = whole
         try:
             loaded = await self._access.load(skill)

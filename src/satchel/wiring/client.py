@@ -13,6 +13,7 @@ from satchel.chat.messages import Json
 from satchel.engine.limits import LoopLimits
 from satchel.engine.runtime import HostFactory, Runtime
 from satchel.errors import UpstreamError
+from satchel.execution.workbench import Execution
 from satchel.ports.models import ModelClient, UpstreamOptions
 from satchel.ports.skills import SkillSource
 from satchel.skills.dialects import PORTABLE
@@ -28,10 +29,15 @@ _SERVER_TROUBLE = range(500, 600)
 
 
 def local_runtime(
-    models: ModelClient, skills: Skills | Iterable[Skills], *, limits: LoopLimits, hosts: HostFactory = skill_hosts
+    models: ModelClient,
+    skills: Skills | Iterable[Skills],
+    *,
+    limits: LoopLimits,
+    hosts: HostFactory = skill_hosts,
+    execution: Execution | None = None,
 ) -> Runtime:
     """A runtime that runs the loop here. Directories are scanned now."""
-    return Runtime(models=models, source=_source(skills), hosts=hosts, limits=limits)
+    return Runtime(models=models, source=_source(skills), hosts=hosts, limits=limits, execution=execution)
 
 
 def _source(skills: Skills | Iterable[Skills]) -> SkillSource:

@@ -98,7 +98,7 @@ async def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
         tools = [SkillsList(access), SkillsRead(access), SkillSearch(access), SkillRead(access)]
     habits: dict[str, Tool] = {}
     if bench is not None:
-        scripts = [SkillsRun(access, runner)] if runner and await access.has_scripts() else []
+        scripts = SkillsRun(access, runner) if runner and await access.has_scripts() else None
         placed = bench_tools(bench, scripts)
         tools += placed.declared
         habits = placed.habits

@@ -168,7 +168,9 @@ def answer_request(request: ChatRequest, *, default_max_tokens: int) -> ChatRequ
     built = [message("system", "\n\n".join(system))] if system else []
     built += [message("user" if role == "user" else "assistant", text) for role, text in turns]
     sampling = request.sampling
-    kept = request.extra.get("openai-chat", {})
+    # A GGUF file may bring a penalty with it.
+    code: dict[str, Json] = {"repeat_penalty": 1.0} if sampling.is_code else {}
+    kept = code | dict(request.extra.get("openai-chat", {}))
     dropped = {"functions", "function_call", "parallel_tool_calls", "stream_options", "max_completion_tokens", "model"}
     return ChatRequest(
         messages=tuple(built),
