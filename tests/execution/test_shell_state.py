@@ -267,9 +267,27 @@ async def test_errors_name_the_lines_that_were_written(tmp_path: Path) -> None:
         assert made.workspace.root not in done.text
 
 
-async def test_a_command_that_replaces_the_trap_is_told_that_nothing_was_kept(tmp_path: Path) -> None:
+async def test_a_shell_that_is_replaced_is_told_that_nothing_was_kept(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
         await run(made, "export ONE=1")
         done = await run(made, "trap 'echo mine' EXIT; export TWO=2; exec true")
         assert "not kept" in done.text
         assert printed(await run(made, 'echo "$ONE:$TWO"')) == "1:\n"
+
+
+async def test_a_line_number_beyond_all_numbers_is_left_as_it_was_printed(tmp_path: Path) -> None:
+    async with session(tmp_path) as made:
+        command = (
+            'many=$(printf "9%.0s" {1..5000}); echo "$0: line $many: x" >&2; echo "$0: line 99: at line $many" >&2'
+        )
+        done = await run(made, command)
+        assert "9" * 5000 + ": x" in done.text
+        assert "at line " + "9" * 5000 in done.text
+
+
+async def test_a_locale_that_is_not_here_is_complained_of_once(tmp_path: Path) -> None:
+    async with session(tmp_path) as made:
+        assert "setlocale" in (await run(made, "export LC_ALL=xx_YY.UTF-8 KEPT=1")).text
+        done = await run(made, 'echo "$LC_ALL:$KEPT"')
+        assert printed(done) == "xx_YY.UTF-8:1\n"
+        assert "setlocale" not in done.text

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,7 +20,7 @@ LOG_BYTES = 16 * 1024 * 1024
 """A job whose log grows beyond this is ended."""
 
 _LOOK_S = 0.25
-_MOST_LOGS = 10_000
+_MOST_NAMES = 100
 _SHOWN = 80
 
 
@@ -130,6 +131,7 @@ def _size(path: str) -> int:
 
 
 def _fresh_log(work: str, number: int) -> str:
-    """A name that nothing has yet."""
-    names = [f"job-{number}.log", *(f"job-{number}-{again}.log" for again in range(2, _MOST_LOGS))]
-    return next(name for name in names if not os.path.lexists(os.path.join(work, name)))
+    """A name that nothing has yet, whatever programs put there: in the end one that nobody guesses."""
+    names = [f"job-{number}.log", *(f"job-{number}-{again}.log" for again in range(2, _MOST_NAMES))]
+    free = (name for name in names if not os.path.lexists(os.path.join(work, name)))
+    return next(free, f"job-{number}-{secrets.token_hex(8)}.log")

@@ -40,7 +40,7 @@ _NEVER = frozenset(
         "BASHOPTS", "SHELLOPTS", "EUID", "UID", "PPID", "BASH_VERSINFO",
     )
 )  # fmt: skip
-_NEVER_LIKE = re.compile(r"DYLD_|SATCHEL_|(?:\w+_)?proxy$", re.IGNORECASE)
+_NEVER_LIKE = re.compile(r"DYLD_|_*SATCHEL_|(?:\w+_)?proxy$", re.IGNORECASE)
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = r"""(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\$`]|\\.)*"|[\w./:=@%+,-]|\\.)"""
@@ -54,31 +54,48 @@ _ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-
 _NAMED = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 _UNSAVED = (
-    "The shell of this command did not come to its end, so its directory and exports were not kept: "
+    "The shell of this command was gone before it could be asked, so its directory and exports were not kept: "
     "the next command begins as this one did."
 )
 _OUTSIDE = (
-    "It ended outside the working directory, where nothing is kept: the next command begins in the working directory."
+    "It ended outside the working directory or in a directory that is gone, and neither is kept: "
+    "the next command begins in the working directory."
 )
 _RESET = "The shell's exported variables could not be restored and were reset; export them again."
 
 _WRAPPER = """\
 __satchel_at={at}
-if [ "$(. "$__satchel_at.restore" >/dev/null 2>&1 && echo whole)" = whole ]; then
-  . "$__satchel_at.restore"
+{own_trap}if [ "$(. "$__satchel_at.restore" >/dev/null 2>&1 && echo whole)" = whole ]; then
+  . "$__satchel_at.restore" 2>/dev/null
 else
   : >|"$__satchel_at.reset"
 fi
 __satchel_keep() {{
   __satchel_code=$?
-  trap - EXIT
   set +eux
   {builtin}pwd -P >|"$__satchel_at.cwd"
   {builtin}export -p >|"$__satchel_at.env"
-  exit $__satchel_code
+  return $__satchel_code
 }}
 trap '{{ __satchel_keep; }} 2>/dev/null' EXIT
 # ---- the command ----
+"""
+
+# A trap of the command's own on EXIT comes behind ours, which leaves it the exit code (and for that turns `set -e` off),
+# and does not take its place. In a subshell it is the only one.
+_OWN_TRAP = """\
+trap() {
+  builtin trap "$@" || return
+  [ "$BASHPID" = "$$" ] || return 0
+  __satchel_trap=$(builtin trap -p EXIT)
+  case $__satchel_trap in
+    *__satchel_keep*) return 0 ;;
+    ?*) eval "set -- ${__satchel_trap#trap -- }" ;;
+    *) set -- ;;
+  esac
+  builtin trap -- '{ __satchel_keep; } 2>/dev/null
+'"${1-}" EXIT
+}
 """
 
 
@@ -124,9 +141,7 @@ class SessionState:
     def reset_notes(self) -> list[str]:
         """A sentence for the model when the exports were lost since this was last asked."""
         was, self._was_reset = self._was_reset, False
-        return (
-            ["The shell's exported variables could not be restored and were reset; export them again."] if was else []
-        )
+        return [_RESET] if was else []
 
     def directory(self) -> str:
         """Where the next call begins."""
@@ -141,7 +156,9 @@ class SessionState:
         """
         stem = secrets.token_hex(8)
         at = os.path.join(self._workspace.state, stem)
-        head = _WRAPPER.format(at=shlex.quote(at), builtin="builtin " if shell.dialect == "bash" else "")
+        is_bash = shell.dialect == "bash"
+        own_trap = _OWN_TRAP if is_bash and keeps_state else ""
+        head = _WRAPPER.format(at=shlex.quote(at), builtin="builtin " if is_bash else "", own_trap=own_trap)
         if not keeps_state:
             head = "".join(line for line in head.splitlines(keepends=True) if not line.startswith("trap "))
         with _state_directory(self._workspace) as folder:
@@ -234,10 +251,10 @@ def shift_lines(text: str, wrapper: Wrapper, name: str = "bash") -> str:
     place = re.escape(wrapper.path)
 
     def message(match: re.Match[str]) -> str:
-        rest = re.sub(r"(\bat line )(\d+)", lambda at: at[1] + _shifted(at[2], wrapper), match["rest"])
+        rest = re.sub(r"(\bat line )(\d{1,9})\b", lambda at: at[1] + _shifted(at[2], wrapper), match["rest"])
         return f"{name}: {match['what']}{_shifted(match['line'], wrapper)}:{rest}"
 
-    return re.sub(rf"(?m)^{place}: (?P<what>(?:[a-z ]+: )?(?:line )?)(?P<line>\d+):(?P<rest>.*)$", message, text)
+    return re.sub(rf"(?m)^{place}: (?P<what>(?:[a-z ]+: )?(?:line )?)(?P<line>\d{{1,9}}):(?P<rest>.*)$", message, text)
 
 
 def _shifted(line: str, wrapper: Wrapper) -> str:
