@@ -147,6 +147,18 @@ async def test_a_module_that_hangs_or_breaks_when_it_is_imported_costs_only_its_
             assert "evil" not in told_of
 
 
+async def test_the_probe_takes_no_module_that_a_program_left_where_it_starts(tmp_path: Path) -> None:
+    package = Package()
+    async with session(tmp_path) as made:
+        await asyncio.to_thread(package.install, made)
+        for name in ("json", "importlib", "inspect", "re", "pkgutil"):
+            planted = Path(made.workspace.tmp, f"{name}.py")
+            await asyncio.to_thread(planted.write_text, f"open({made.workspace.tmp + '/taken'!r}, 'w')\nraise SystemExit")
+        text = await failing(made, f"import {package.name}\n{package.name}.{package.klass}.{package.method}x")
+        assert f"Did you mean: {package.method}" in text.splitlines()[-1]
+        assert not await asyncio.to_thread(Path(made.workspace.tmp, "taken").exists)
+
+
 async def test_the_probe_writes_nothing_into_the_workspace(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
         await failing(made, "import json\njson.loadz")

@@ -81,8 +81,8 @@ trap '{{ __satchel_keep; }} 2>/dev/null' EXIT
 # ---- the command ----
 """
 
-# A trap of the command's own on EXIT comes behind ours, which leaves it the exit code (and for that turns `set -e` off),
-# and does not take its place. In a subshell it is the only one.
+# A trap of the command's own on EXIT comes behind ours and does not take its place; ours leaves it the exit code, for
+# which it has to turn `set -e` off. In a subshell the command's is the only one.
 _OWN_TRAP = """\
 trap() {
   builtin trap "$@" || return
