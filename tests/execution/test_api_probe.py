@@ -153,7 +153,9 @@ async def test_the_probe_takes_no_module_that_a_program_left_where_it_starts(tmp
         await asyncio.to_thread(package.install, made)
         for name in ("json", "importlib", "inspect", "re", "pkgutil"):
             planted = Path(made.workspace.tmp, f"{name}.py")
-            await asyncio.to_thread(planted.write_text, f"open({made.workspace.tmp + '/taken'!r}, 'w')\nraise SystemExit")
+            await asyncio.to_thread(
+                planted.write_text, f"open({made.workspace.tmp + '/taken'!r}, 'w')\nraise SystemExit"
+            )
         text = await failing(made, f"import {package.name}\n{package.name}.{package.klass}.{package.method}x")
         assert f"Did you mean: {package.method}" in text.splitlines()[-1]
         assert not await asyncio.to_thread(Path(made.workspace.tmp, "taken").exists)

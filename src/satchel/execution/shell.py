@@ -238,7 +238,7 @@ class CodeSession:
             return ShellRun(text="This host cannot run commands in the background.", code="command-refused")
         launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
         job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
-        log = relative(f"{self.workspace.work}/{job.log}", call.cwd)
+        log = one_line(relative(f"{self.workspace.work}/{job.log}", call.cwd))
         lines = [
             *call.notes,
             f"Started in the background as job %{job.number} (sandbox: {self.executor.confinement.backend}).",
@@ -294,7 +294,7 @@ class CodeSession:
         if now == self._known_cwd:
             return []
         self._known_cwd = now
-        return [f"{why}Working directory is now: {relative(now, self.workspace.work)}"]
+        return [f"{why}Working directory is now: {one_line(relative(now, self.workspace.work))}"]
 
     def _shown(self, outcome: Outcome, wrapper: Wrapper | None, cwd: str) -> Outcome:
         """The outcome with the command's own line numbers and with relative paths."""
