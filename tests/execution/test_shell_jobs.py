@@ -8,7 +8,7 @@ import pytest
 
 from satchel.execution.jobs import MAX_RUNNING
 from satchel.execution.shell import CodeSession
-from tests.execution.shells import left_in, printed, read, run, session
+from tests.execution.shells import Claiming, left_in, printed, read, run, session
 
 
 async def until(made: CodeSession, name: str, text: str = "") -> str:
@@ -147,3 +147,23 @@ async def test_a_log_has_a_name_even_when_programs_took_them_all(tmp_path: Path)
         await ended(made)
         (log,) = made.jobs.logs
         assert read(made, log) == "seen\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_told"),
+    [
+        ("sleep 30 & echo started", True),
+        ("(sleep 30 &); echo started", True),
+        ("nohup sleep 30 >/dev/null 2>&1 &", True),
+        ("sleep 30 & pid=$!; echo $pid", True),
+        ("sleep 0 & wait", False),
+        ("for i in 1 2; do sleep 0 & done; wait; echo done", False),
+        ("sleep 0 & wait $!; sleep 0 & echo again", True),
+        ("echo 'a & b' 2>&1 && echo '&'", False),
+    ],
+)
+async def test_what_a_command_left_running_is_said_to_be_gone(tmp_path: Path, command: str, is_told: bool) -> None:
+    async with session(tmp_path, executor=Claiming()) as made:
+        done = await run(made, command)
+        assert done.ok
+        assert ("nothing of it runs now" in done.text) is is_told

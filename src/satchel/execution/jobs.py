@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from satchel.execution.commandline import simple_commands
 from satchel.execution.results import how_it_ended
 from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Executor, Job, Launch, Outcome
@@ -19,6 +20,10 @@ MAX_RUNNING = 8
 LOG_BYTES = 16 * 1024 * 1024
 """A job whose log grows beyond this is ended."""
 
+_LEFT = (
+    "What this command started with & was ended when the command ended: nothing of it runs now. "
+    "A program that is to go on needs a call of its own with run_in_background."
+)
 _LOOK_S = 0.25
 _MOST_NAMES = 100
 _SHOWN = 80
@@ -106,6 +111,15 @@ class Jobs:
         """Kills all that run; returns when nothing of them is left."""
         await asyncio.gather(*(job.job.kill() for job in self.running))
         await asyncio.gather(*self._watching)
+
+
+def left_behind(command: str) -> str:
+    """What is said of a command that has ended and did not wait for what it put in the background; "" for others."""
+    is_left = False
+    for one in simple_commands(command):
+        is_wait = bool(one.words) and one.words[0].text == "wait"
+        is_left = one.ended_by == "&" or (is_left and not is_wait)
+    return _LEFT if is_left else ""
 
 
 async def _watch(entry: BackgroundJob, log: str, done: Callable[[], None]) -> None:

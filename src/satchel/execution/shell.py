@@ -15,7 +15,7 @@ from satchel.execution.attempts import Attempts, repeat_warning
 from satchel.execution.benign import benign_reason
 from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
-from satchel.execution.jobs import MAX_RUNNING, Jobs
+from satchel.execution.jobs import MAX_RUNNING, Jobs, left_behind
 from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.output_paths import relative, relative_capture, relative_paths
 from satchel.execution.requests import CommandPlan, plan_command
@@ -314,6 +314,8 @@ class CodeSession:
             self.attempts.forget()
         if outcome.stopped == "deadline":
             hints.append("It was stopped in the middle. Give it more time with timeout_ms, or run_in_background.")
+        elif self.executor.confinement.process_tree:
+            hints.append(left_behind(call.text))
         if not ok and outcome.exit_code is not None:
             hints += [_patch_hint(errors), await self._api_hint(errors or outcome.stdout.text, call, left_s)]
         text = render_outcome(
