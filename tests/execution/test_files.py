@@ -39,7 +39,7 @@ def secret(workspace: Workspace) -> Path:
 
 def private(workspace: Workspace) -> list[str]:
     """What stands in the workspace's own directory beside what belongs there."""
-    known = {"work", "tmp", "state", "packages", "shims"}
+    known = {"work", "tmp", "state", "calls", "packages", "shims"}
     return sorted(set(os.listdir(workspace.root)) - known)
 
 

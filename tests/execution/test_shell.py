@@ -359,8 +359,8 @@ async def test_a_host_without_a_shell_says_so(tmp_path: Path) -> None:
         assert made.dialect == ""
 
 
-async def test_a_state_directory_that_is_gone_is_a_failure_to_start(tmp_path: Path) -> None:
+async def test_a_directory_of_calls_that_is_gone_is_a_failure_to_start(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
-        await asyncio.to_thread(os.rmdir, made.workspace.state)
+        await asyncio.to_thread(os.rmdir, made.workspace.calls)
         with pytest.raises(SandboxError):
             await run(made, "true")

@@ -64,7 +64,8 @@ async def test_what_a_job_exports_and_where_it_goes_stays_its_own(tmp_path: Path
         assert printed(done) == "none\nwork\n"
         assert "A background job has ended: %1 exit code 0" in done.text
         assert "has ended" not in (await run(made, "true")).text
-        assert [name for name in os.listdir(made.workspace.state) if not name.endswith(".sh")] == []  # noqa: PTH208
+        assert os.listdir(made.workspace.state) == []  # noqa: PTH208
+        assert {Path(name).suffix for name in os.listdir(made.workspace.calls)} == {".sh"}  # noqa: PTH208
 
 
 async def test_a_job_is_ended_by_name_with_everything_it_started(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_odd_state_files_neither_hang_nor_lead_away(workspace: Workspace, plant:
     called(state, workspace, "export BEFORE=1")
     wrapper = state.write_wrapper("true", BASH)
     # What a program of the call left there after its shell had ended.
-    stem = wrapper.path.removesuffix(".sh")
+    stem = f"{workspace.state}/{wrapper.stem}"
     Path(f"{stem}.cwd").write_text(f"{workspace.work}\n")
     Path(f"{stem}.env").write_text('declare -x AFTER="1"\n')
     Path(f"{stem}.{which}").unlink()
@@ -162,7 +162,7 @@ def test_odd_state_files_neither_hang_nor_lead_away(workspace: Workspace, plant:
 def test_only_exports_are_ever_read_back(workspace: Workspace, planted: str) -> None:
     state = SessionState(workspace)
     wrapper = state.write_wrapper("true", BASH)
-    stem = wrapper.path.removesuffix(".sh")
+    stem = f"{workspace.state}/{wrapper.stem}"
     Path(f"{stem}.cwd").write_text(f"{workspace.work}\n")
     Path(f"{stem}.env").write_text(planted)
     assert parse_exports(planted) is None
@@ -186,17 +186,32 @@ def test_exports_that_cannot_be_restored_are_reset_and_the_command_runs(workspac
 def test_sixteen_wrappers_are_kept_and_nothing_else(workspace: Workspace) -> None:
     state = SessionState(workspace)
     last = [called(state, workspace, "true")[1].path for _ in range(WRAPPERS_KEPT + 3)]
-    assert sorted(str(path) for path in Path(workspace.state).iterdir()) == sorted(last[-WRAPPERS_KEPT:])
+    assert sorted(str(path) for path in Path(workspace.calls).iterdir()) == sorted(last[-WRAPPERS_KEPT:])
 
 
-def test_a_state_directory_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+def test_directories_that_became_links_are_neither_written_nor_read(workspace: Workspace, tmp_path: Path) -> None:
     state = SessionState(workspace)
-    (tmp_path / "elsewhere").mkdir()
-    Path(workspace.state).rmdir()
-    Path(workspace.state).symlink_to(tmp_path / "elsewhere")
+    wrapper = state.write_wrapper("true", BASH)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for folder in (workspace.state, workspace.calls):
+        shutil.rmtree(folder)
+        Path(folder).symlink_to(elsewhere)
     with pytest.raises(OSError):
         state.write_wrapper("true", BASH)
-    assert not list((tmp_path / "elsewhere").iterdir())
+    assert not list(elsewhere.iterdir())
+    (elsewhere / f"{wrapper.stem}.cwd").write_text(workspace.tmp)
+    (elsewhere / f"{wrapper.stem}.env").write_text('declare -x EVIL="1"\n')
+    assert state.keep(wrapper)
+    assert state.load() == (workspace.work, {})
+    assert len(list(elsewhere.iterdir())) == 2
+
+
+def test_a_directory_that_cannot_be_entered_is_not_where_the_next_call_begins(workspace: Workspace) -> None:
+    state = SessionState(workspace)
+    notes, _ = called(state, workspace, "mkdir shut; cd shut; chmod 0 .")
+    assert "cannot be entered" in notes[0]
+    assert state.directory() == workspace.work
 
 
 def test_a_host_without_processes_saves_through_the_same_filter(workspace: Workspace) -> None:

@@ -69,4 +69,4 @@ def test_a_job_has_only_its_own_traps(workspace: Workspace) -> None:
     wrapper = state.write_wrapper("trap 'echo bye' EXIT; exit 3", BASH, keeps_state=False)
     done = subprocess.run(["/bin/bash", wrapper.path], check=False, timeout=30, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (3, "bye\n")
-    assert sorted(path.suffix for path in Path(workspace.state).iterdir()) == [".restore", ".sh"]
+    assert sorted(path.suffix for path in Path(workspace.calls).iterdir()) == [".restore", ".sh"]

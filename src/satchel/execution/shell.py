@@ -112,7 +112,10 @@ class CodeSession:
         if wrong:
             return ShellRun(text=wrong, code="command-refused")
         here = await asyncio.to_thread(self._state.directory)
-        notes = [*self.jobs.take_ended(), *self._moved(here, "The directory of the last command is gone. ")]
+        notes = [
+            *self.jobs.take_ended(),
+            *self._moved(here, "The directory of the last command cannot be entered any more. "),
+        ]
         cwd = await asyncio.to_thread(self._directory, request.workdir, here)
         if not cwd:
             return self._no_directory(request.workdir)

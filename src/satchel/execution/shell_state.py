@@ -1,11 +1,12 @@
 """What a shell session keeps between its calls, each of which is a process of its own: the directory and the exports.
 
 A call runs a wrapper script: it restores the exports, runs the text as it was written, and saves both when it exits.
-What it saved lies where confined programs may write, so it is read as a hostile file and taken apart; only what
-reads as an export is ever given to a shell again.
+The script lies where no confined program may write: a job in the background would else decide what the next call runs.
+What it saved lies where they may, so it is read as a hostile file and taken apart; only what reads as an export is
+ever given to a shell again.
 """
 
-# ruff: noqa: PTH112, PTH117, PTH118 - plain strings and descriptors, as in the path guard.
+# ruff: noqa: PTH116, PTH117, PTH118 - plain strings and descriptors, as in the path guard.
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from satchel.ports.execution import Shell
 
 WRAPPERS_KEPT = 16
 MAX_STATE_BYTES = 128 * 1024
-_ENDINGS = ("env", "cwd", "restore", "reset")
+_SAVED = ("env", "cwd", "reset")
 
 _FLAGS: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _DIRECTORY: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -58,15 +59,15 @@ _UNSAVED = (
     "the next command begins as this one did."
 )
 _OUTSIDE = (
-    "It ended outside the working directory or in a directory that is gone, and neither is kept: "
+    "It ended outside the working directory or in a directory that cannot be entered, and neither is kept: "
     "the next command begins in the working directory."
 )
 _RESET = "The shell's exported variables could not be restored and were reset; export them again."
 
 _WRAPPER = """\
 __satchel_at={at}
-{own_trap}if [ "$(. "$__satchel_at.restore" >/dev/null 2>&1 && echo whole)" = whole ]; then
-  . "$__satchel_at.restore" 2>/dev/null
+{own_trap}if [ "$(. {restore} >/dev/null 2>&1 && echo whole)" = whole ]; then
+  . {restore} 2>/dev/null
 else
   : >|"$__satchel_at.reset"
 fi
@@ -152,27 +153,35 @@ class SessionState:
         """Writes the script of a call that begins in ``cwd``. Without ``keeps_state`` nothing of it lasts.
 
         Raises:
-            OSError: the state directory cannot be written.
+            OSError: the directory of calls cannot be written.
         """
         stem = secrets.token_hex(8)
         at = os.path.join(self._workspace.state, stem)
+        call = os.path.join(self._workspace.calls, stem)
         is_bash = shell.dialect == "bash"
         own_trap = _OWN_TRAP if is_bash and keeps_state else ""
-        head = _WRAPPER.format(at=shlex.quote(at), builtin="builtin " if is_bash else "", own_trap=own_trap)
+        head = _WRAPPER.format(
+            at=shlex.quote(at),
+            restore=shlex.quote(f"{call}.restore"),
+            builtin="builtin " if is_bash else "",
+            own_trap=own_trap,
+        )
         if not keeps_state:
             head = "".join(line for line in head.splitlines(keepends=True) if not line.startswith("trap "))
-        with _state_directory(self._workspace) as folder:
+        with _opened(self._workspace.calls) as folder:
             _write(folder, f"{stem}.restore", "".join(self._exports.values()))
             _write(folder, f"{stem}.sh", head + command + ("" if command.endswith("\n") else "\n"))
             self._wrappers.append(f"{stem}.sh")
             while len(self._wrappers) > WRAPPERS_KEPT:
                 _unlink(folder, self._wrappers.popleft())
-        return Wrapper(path=f"{at}.sh", lines_before=head.count("\n"), stem=stem, cwd=cwd or self.directory())
+        return Wrapper(path=f"{call}.sh", lines_before=head.count("\n"), stem=stem, cwd=cwd or self.directory())
 
     def discard(self, wrapper: Wrapper) -> None:
-        """Removes what a call without state needed to start."""
-        with contextlib.suppress(OSError), _state_directory(self._workspace) as folder:
-            for ending in _ENDINGS:
+        """Removes what a call needed to start, and what it saved."""
+        with contextlib.suppress(OSError), _opened(self._workspace.calls) as folder:
+            _unlink(folder, f"{wrapper.stem}.restore")
+        with contextlib.suppress(OSError), _opened(self._workspace.state) as folder:
+            for ending in _SAVED:
                 _unlink(folder, f"{wrapper.stem}.{ending}")
 
     def keep(self, wrapper: Wrapper) -> list[str]:
@@ -182,14 +191,13 @@ class SessionState:
         """
         notes: list[str] = []
         try:
-            with _state_directory(self._workspace) as folder:
+            with _opened(self._workspace.state) as folder:
                 cwd = _read(folder, f"{wrapper.stem}.cwd")
                 env = _read(folder, f"{wrapper.stem}.env")
                 was_reset = _exists(folder, f"{wrapper.stem}.reset")
-                for ending in _ENDINGS:
-                    _unlink(folder, f"{wrapper.stem}.{ending}")
         except OSError:
             cwd, env, was_reset = None, None, True
+        self.discard(wrapper)
         exports = parse_exports(env) if env is not None else None
         if was_reset:
             self.mark_reset()
@@ -219,7 +227,16 @@ def inside_directory(workspace: Workspace, path: str) -> str:
     except (OSError, ValueError):
         return ""
     is_inside_one = is_inside(real, workspace.work) or is_inside(real, workspace.tmp)
-    return real if is_inside_one and os.path.isdir(real) else ""
+    return real if is_inside_one and _is_enterable(real) else ""
+
+
+def _is_enterable(path: str) -> bool:
+    """Whether a program can be started in a directory; what its owner may do is what counts inside, also for root."""
+    try:
+        mode = os.stat(path, follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) and bool(mode & stat.S_IXUSR)
 
 
 def lasts(name: str) -> bool:
@@ -292,8 +309,8 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 @contextlib.contextmanager
-def _state_directory(workspace: Workspace) -> Generator[int]:
-    descriptor = os.open(workspace.state, _DIRECTORY)
+def _opened(folder: str) -> Generator[int]:
+    descriptor = os.open(folder, _DIRECTORY)
     try:
         yield descriptor
     finally:
