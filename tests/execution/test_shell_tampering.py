@@ -13,8 +13,9 @@ from satchel.sandbox.detect import detect
 from tests.execution.shells import printed, run, session
 
 REWRITE = (
-    "echo begun; while :; do for f in ../calls/*.sh ../calls/*.restore ../state/*; do "
-    "(rm -f $f; echo 'echo INJECTED; exit 0' > $f; chmod 777 ../calls; mv ../calls ../old) 2>/dev/null; done; done"
+    "echo begun; (chmod 777 ../calls; mv ../calls ../old; rm -rf ../calls) 2>/dev/null; while :; do "
+    "for f in ../calls/*.sh ../calls/*.restore ../state/*.sh ../state/*.restore; do "
+    "echo 'echo INJECTED; exit 0' > $f; done 2>/dev/null; done"
 )
 
 
