@@ -263,6 +263,9 @@ async def test_apply_patch_in_a_command_is_handed_over(tmp_path: Path) -> None:
         assert (await run(made, "echo apply_patch")).outcome is not None
     async with session(tmp_path) as made:
         assert "call the tool apply_patch" in (await run(made, f"true && {text}")).text
+        went_on = await run(made, f"{text}\necho done")
+        assert (went_on.ok, printed(went_on)) == (True, "done\n")
+        assert "nothing was patched: call the tool apply_patch" in went_on.text
         assert "call the tool" not in (await run(made, "nosuch_apply_patch")).text
 
 

@@ -319,8 +319,10 @@ class CodeSession:
             hints.append("It was stopped in the middle. Give it more time with timeout_ms, or run_in_background.")
         elif self.executor.confinement.process_tree:
             hints.append(left_behind(call.text))
+        # Also where the line went on and ended well.
+        hints.append(_patch_hint(errors))
         if not ok and outcome.exit_code is not None:
-            hints += [_patch_hint(errors), await self._api_hint(errors or outcome.stdout.text, call, left_s)]
+            hints.append(await self._api_hint(errors or outcome.stdout.text, call, left_s))
         text = render_outcome(
             "Ran the command",
             outcome,
@@ -361,7 +363,7 @@ def _patch_hint(errors: str) -> str:
     found = _PATCH_NOT_FOUND.search(errors)
     if found is None:
         return ""
-    return f"{found[1]} is no program here: call the tool apply_patch with the patch, in a call of its own."
+    return f"{found[1]} is no program here, so nothing was patched: call the tool apply_patch with the patch, alone."
 
 
 def _read_list(cwd: str, path: str) -> str | None:
