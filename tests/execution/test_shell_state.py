@@ -77,6 +77,14 @@ def test_some_exports_never_last_in_whatever_form(workspace: Workspace, name: st
     assert Path(workspace.work, "mine").read_text() == "1"
 
 
+def test_an_exported_map_is_left_out_alone(workspace: Workspace) -> None:
+    state = SessionState(workspace)
+    text = "declare -Ax M=([a]=1 ['b c]x']='$(d)' [$'\\n']=2); declare -ax LIST=(1 '2 3'); export KEPT=1"
+    assert called(state, workspace, text)[0] == []
+    called(state, workspace, 'printf %s "${M[a]-none}:${LIST[1]}:$KEPT" > seen')
+    assert Path(workspace.work, "seen").read_text() == "none:2 3:1"
+
+
 def test_a_name_that_only_looks_like_one_of_those_lasts() -> None:
     assert all(lasts(name) for name in ("MY_PATH", "PATHS", "HOMEPAGE", "proxy_list", "XSATCHEL_Y", "_X"))
     assert not any(lasts(name) for name in ("PATH", "NO_PROXY", "all_proxy", "proxy", "DYLD_INSERT_LIBRARIES"))

@@ -46,8 +46,10 @@ _NEVER_LIKE = re.compile(r"DYLD_|_*SATCHEL_|(?:\w+_)?proxy$", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = r"""(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\$`]|\\.)*"|[\w./:=@%+,-]|\\.)"""
 _ARRAY = rf"\((?:\[\d+\]={_QUOTED}*(?: |(?=\))))*\)"
+_MAP = rf"\((?:\[{_QUOTED}+\]={_QUOTED}*(?: |(?=\))))*\)"
 _EXPORT = re.compile(
-    rf"(?:export|declare -(?P<flags>[A-Za-z]+)) (?P<name>[A-Za-z_]\w*)(?:=(?P<value>{_ARRAY}|{_QUOTED}*))?(?:\n|\Z)",
+    r"(?:export|declare -(?P<flags>[A-Za-z]+)) (?P<name>[A-Za-z_]\w*)"
+    rf"(?:=(?P<value>{_ARRAY}|{_QUOTED}*|(?P<map>{_MAP})))?(?:\n|\Z)",
     re.DOTALL,
 )
 _PIECE = re.compile(_QUOTED, re.DOTALL)
@@ -257,6 +259,8 @@ def parse_exports(text: str) -> dict[str, str] | None:
             return None
         at = match.end()
         flags = match["flags"] or "x"
+        if match["map"] and "A" not in flags:
+            return None  # the index of an array would be worked out as code
         if lasts(match["name"]) and "A" not in flags and "f" not in flags and "n" not in flags:
             line = match[0]
             found[match["name"]] = line if line.endswith("\n") else line + "\n"
