@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from satchel.errors import SandboxError
 from satchel.execution.jobs import MAX_RUNNING
 from satchel.execution.shell import CodeSession
 from tests.execution.shells import Claiming, left_in, printed, read, run, session
@@ -168,3 +169,29 @@ async def test_what_a_command_left_running_is_said_to_be_gone(tmp_path: Path, co
         done = await run(made, command)
         assert done.ok
         assert ("nothing of it runs now" in done.text) is is_told
+
+
+@pytest.mark.parametrize(
+    ("command", "is_told"),
+    [
+        ("jobs | tail -1", True),
+        ("kill %1; true", True),
+        ("wait %1 || true", True),
+        ("echo jobs", False),
+        ("jobs", False),
+    ],
+)
+async def test_a_shell_that_is_asked_about_the_jobs_of_others(tmp_path: Path, command: str, is_told: bool) -> None:
+    async with session(tmp_path) as made:
+        assert "no job of another call" not in (await run(made, "jobs | tail -1")).text
+        await run(made, "sleep 30", background=True)
+        assert ("no job of another call" in (await run(made, command)).text) is is_told
+
+
+async def test_a_job_that_does_not_start_leaves_nothing(tmp_path: Path) -> None:
+    async with session(tmp_path) as made:
+        await asyncio.to_thread(os.rmdir, made.workspace.work)
+        with pytest.raises(SandboxError):
+            await run(made, "true", background=True)
+        await asyncio.to_thread(os.mkdir, made.workspace.work)
+        assert {Path(name).suffix for name in os.listdir(made.workspace.calls)} == {".sh"}  # noqa: PTH208

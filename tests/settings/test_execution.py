@@ -20,6 +20,7 @@ EVERYTHING: dict[str, object] = {
     "--code-exec-install-domains": ("index.example, Files.example:8443", "http://mirror.example"),
     "--code-exec-packages": ("humanize @scope/tool", "humanize"),
     "--code-exec-unconfined": True,
+    "--code-exec-read-first": True,
     "--code-exec-temperature": 0.0,
 }
 ALL_SET = ExecutionOptions(
@@ -29,6 +30,7 @@ ALL_SET = ExecutionOptions(
     scripts_network=True,
     code_network=True,
     unconfined=True,
+    read_first=True,
     install=InstallOptions(
         enabled=True,
         hosts=("index.example", "files.example:8443", "http://mirror.example"),
@@ -103,6 +105,7 @@ def test_code_has_more_rounds_unless_the_operator_says_a_number(
         ("--skills-allow-network", True, "--skills-allow-exec"),
         ("--code-exec-allow-network", True, "--code-exec"),
         ("--code-exec-unconfined", True, "--code-exec"),
+        ("--code-exec-read-first", True, "--code-exec"),
         ("--code-exec-temperature", 0.2, "--code-exec"),
         ("--code-exec-allow-install", True, "--code-exec or --skills-allow-exec"),
         ("--code-exec-install-domains", ("index.example",), "--code-exec-allow-install"),

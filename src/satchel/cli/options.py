@@ -183,6 +183,13 @@ class ExecOptions(SandboxOptions):
             "Never on a server that others reach.",
         ),
     ] = False
+    code_exec_read_first: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec-read-first",
+            help="Refuse to change a file that the model has not read, or that has changed since.",
+        ),
+    ] = False
     code_exec_temperature: Annotated[
         float | None,
         Parameter(
@@ -203,6 +210,7 @@ class ExecOptions(SandboxOptions):
             "--code-exec-install-domains": self.code_exec_install_domains,
             "--code-exec-packages": self.code_exec_packages,
             "--code-exec-unconfined": self.code_exec_unconfined or None,
+            "--code-exec-read-first": self.code_exec_read_first or None,
             "--code-exec-temperature": self.code_exec_temperature,
         }
 

@@ -122,6 +122,15 @@ def left_behind(command: str) -> str:
     return _LEFT if is_left else ""
 
 
+def about_others(command: str) -> bool:
+    """Whether a command asks its own shell about jobs, which has none: ``jobs | tail``, ``kill %2; ls``."""
+    for one in simple_commands(command):
+        words = [word.text for word in one.words]
+        if words[:1] in (["jobs"], ["fg"], ["bg"]) or (words[:1] in (["kill"], ["wait"]) and "%" in {*"".join(words)}):
+            return True
+    return False
+
+
 async def _watch(entry: BackgroundJob, log: str, done: Callable[[], None]) -> None:
     """Waits for the end of a job, and brings it about when its log grows too large."""
     waiting = asyncio.create_task(entry.job.wait())

@@ -38,7 +38,8 @@ class ExecutionOptions:
     """``scripts`` allows skills' scripts, ``code`` the shell and the file tools. Everything is off until it is allowed.
 
     ``sandbox``: "required" refuses to run without a full sandbox, "preferred" runs with what there is and says so,
-    "off" looks for none. ``unconfined`` lets code, not scripts, run without one. ``bwrap_floor`` is the oldest version
+    "off" looks for none. ``unconfined`` lets code, not scripts, run without one. ``read_first``
+    refuses to change a file that the model has not read as it is now. ``bwrap_floor`` is the oldest version
     of bubblewrap that is accepted, "" for any that passes its tests. ``interpreters`` maps a file's ending to the
     command that runs it; taking an entry out refuses such files.
 
@@ -52,6 +53,7 @@ class ExecutionOptions:
     scripts_network: bool = False
     code_network: bool = False
     unconfined: bool = False
+    read_first: bool = False
     install: InstallOptions = InstallOptions()
     temperature: float | None = None
     bwrap_floor: str = ""

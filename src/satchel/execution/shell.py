@@ -15,7 +15,7 @@ from satchel.execution.attempts import Attempts, repeat_warning
 from satchel.execution.benign import benign_reason
 from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
-from satchel.execution.jobs import MAX_RUNNING, Jobs, left_behind
+from satchel.execution.jobs import MAX_RUNNING, Jobs, about_others, left_behind
 from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.output_paths import relative, relative_capture, relative_paths
 from satchel.execution.requests import CommandPlan, plan_command
@@ -29,6 +29,10 @@ from satchel.skills.oneline import one_line
 
 BACKGROUND_S = 3600.0
 
+_JOBS_HINT = (
+    "This shell knows no job of another call. Background jobs are listed by the command jobs and ended by kill %N, "
+    "each as the whole command."
+)
 _LARGEST_LIST = 256 * 1024  # of a file that names packages
 _SHORTEST_S = 0.1
 _JOB_COMMAND = re.compile(r"\s*(?:(?P<list>jobs(?: -l)?)|kill (?:-\S+ )?%(?P<number>\d{1,6}))\s*")
@@ -239,8 +243,12 @@ class CodeSession:
         wrapper = await self._wrapper(call, shell, keeps_state=False)
         if wrapper is None:
             return ShellRun(text="This host cannot run commands in the background.", code="command-refused")
-        launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
-        job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
+        try:
+            launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
+            job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
+        except BaseException:
+            await asyncio.to_thread(self._state.discard, wrapper)
+            raise
         log = one_line(relative(f"{self.workspace.work}/{job.log}", call.cwd))
         lines = [
             *call.notes,
@@ -321,6 +329,8 @@ class CodeSession:
             hints.append(left_behind(call.text))
         # Also where the line went on and ended well.
         hints.append(_patch_hint(errors))
+        if self.jobs.logs and about_others(call.text):
+            hints.append(_JOBS_HINT)
         if not ok and outcome.exit_code is not None:
             hints.append(await self._api_hint(errors or outcome.stdout.text, call, left_s))
         text = render_outcome(

@@ -103,7 +103,7 @@ class Execution:
                 # A parser is a program too: it reads what a model wrote only where that could be run.
                 may_run = not code_refusal(self.executor, options)
                 checker = SyntaxChecker(self.executor, workspace, self._host) if may_run else None
-                bench.files = FileSession(workspace, ledger=ReadLedger(), checker=checker)
+                bench.files = FileSession(workspace, ledger=ReadLedger(is_enforced=options.read_first), checker=checker)
                 # It looks for the shell on disk.
                 bench.code = await asyncio.to_thread(
                     CodeSession,
