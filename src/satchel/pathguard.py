@@ -139,6 +139,10 @@ def _segments(root: str, named: _Named) -> tuple[str, ...]:
         raise PathError("path-refused", f"The root {_shown(root)} is not an absolute path.")
     if not segments:
         raise _is_directory(named)
+    try:
+        os.fsencode(named.path)
+    except UnicodeEncodeError as error:
+        raise _translated(named, error) from error
     return segments
 
 

@@ -121,6 +121,7 @@ async def test_a_program_without_a_file_is_probed_too(tmp_path: Path) -> None:
         "print(\"AttributeError: module 'json' has no attribute 'loadz'\")\nraise SystemExit(1)",
         "try:\n    import json\n    json.loadz\nexcept AttributeError:\n    raise ValueError('other')",
         "def f(): pass\nf(x=1)",
+        "import json\ndef detect_encoding(value): pass\ndetect_encoding(1, idents=2)",
         "dict.fromkeys(x=1)",
     ],
 )
@@ -145,6 +146,20 @@ async def test_a_module_that_hangs_or_breaks_when_it_is_imported_costs_only_its_
             told_of = await failing(made, f"import {name}\n{name}.nothing")
             assert "exit code 1" in told_of
             assert "evil" not in told_of
+
+
+async def test_the_probe_takes_no_module_that_a_program_left_where_it_starts(tmp_path: Path) -> None:
+    package = Package()
+    async with session(tmp_path) as made:
+        await asyncio.to_thread(package.install, made)
+        for name in ("json", "importlib", "inspect", "re", "pkgutil"):
+            planted = Path(made.workspace.tmp, f"{name}.py")
+            await asyncio.to_thread(
+                planted.write_text, f"open({made.workspace.tmp + '/taken'!r}, 'w')\nraise SystemExit"
+            )
+        text = await failing(made, f"import {package.name}\n{package.name}.{package.klass}.{package.method}x")
+        assert f"Did you mean: {package.method}" in text.splitlines()[-1]
+        assert not await asyncio.to_thread(Path(made.workspace.tmp, "taken").exists)
 
 
 async def test_the_probe_writes_nothing_into_the_workspace(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,3 +109,17 @@ def test_a_closed_shelf_is_gone_and_keeps_nothing(shelf: Artifacts, workspace: W
     assert read(shelf, kept.id) is None
     assert list(tmp_path.glob("satchel-artifacts-*")) == []
     assert shelf.keep(workspace, [produce(workspace, "b", 5)]) == ()
+
+
+def test_a_disk_without_room_costs_the_download_and_nothing_else(shelf: Artifacts, workspace: Workspace) -> None:
+    made = [produce(workspace, "large.csv", 50), produce(workspace, "small.csv", 5)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        kept = shelf.keep(workspace, made)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [item.path for item in kept] == ["small.csv"]
+    assert shelf.of(workspace.id) == kept
+    (folder,) = Path(workspace.root).parent.glob("satchel-artifacts-*")
+    assert len(list(folder.iterdir())) == 1

@@ -23,6 +23,7 @@ FAILURES = [
     "if grep x f; then false; fi", "for i in 1; do grep x f; done", "grep x f &", "echo 'grep x f'; false",
     "trap 'exit 1' EXIT; grep x f", "x=$(false) && grep x f", "cat <<EOF\ngrep x\nEOF", "mygrep x f", "grepx", "sudo grep x",
     "cd d 2>/dev/null && grep x f", 'cd "$(mktemp -d)" && grep x f', "'gr'ep\n[", "grep 'unclosed", "$TOOL x", "", "f() { grep x; }; f",
+    "(false) && grep x f", "(cd d; false) && test -f x", "grep() { false; }; grep x f", "function grep { false; }; grep x f",
 ]  # fmt: skip
 
 
@@ -49,6 +50,8 @@ def test_a_word_on_stderr_may_be_another_commands_failure() -> None:
     assert benign_reason("cd d && grep x f", 1, stderr="bash: line 1: cd: d: No such file or directory") == ""
     assert benign_reason("python x.py | grep OK", 1, stderr="Traceback ...") == ""
     assert benign_reason("python x.py; grep OK f", 1, stderr="Traceback ...") == ""
+    assert benign_reason("git diff --no-index a missing", 1, stderr="error: Could not access 'missing'") == ""
+    assert benign_reason("git diff --no-index a b", 1) != ""
     assert benign_reason("grep -r x .", 1, stderr="grep: ./a: Permission denied") != ""
 
 

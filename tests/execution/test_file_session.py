@@ -139,7 +139,7 @@ async def test_many_files_at_once(session: FileSession, work: Path) -> None:
     done = await session.patch(
         patch(
             "*** Update File: app.py", "@@ def two():", "-    return 2", "+    return 3",
-            "*** Add File: pkg/new.py", "+a", "+b",
+            "*** Add File: pkg/new.py", "+a", "+b\x0cb\u2028b",
             "*** Delete File: gone",
             "*** Update File: run.sh", "*** Move to: bin/run", "-old", "+new",
         )
@@ -150,7 +150,7 @@ async def test_many_files_at_once(session: FileSession, work: Path) -> None:
     )
     assert set(done.files) == {"app.py", "pkg/new.py", "bin/run"}
     assert (work / "app.py").read_text() == APP.replace("2\n", "3\n")
-    assert (work / "pkg/new.py").read_text() == "a\nb\n"
+    assert (work / "pkg/new.py").read_text() == "a\nb\x0cb\u2028b\n"
     assert ((work / "bin/run").read_text(), (work / "bin/run").stat().st_mode & 0o777) == ("new\n", 0o755)
     assert not (work / "gone").exists()
     assert not (work / "run.sh").exists()

@@ -39,7 +39,7 @@ def secret(workspace: Workspace) -> Path:
 
 def private(workspace: Workspace) -> list[str]:
     """What stands in the workspace's own directory beside what belongs there."""
-    known = {"work", "tmp", "state", "packages", "shims"}
+    known = {"work", "tmp", "state", "calls", "packages", "shims"}
     return sorted(set(os.listdir(workspace.root)) - known)
 
 
@@ -257,3 +257,23 @@ def test_no_race_of_links_leads_out(files: WorkFiles, work: Path, secret: Path) 
     assert (secret / "secret.txt").read_text() == "secret"
     assert "secret" not in seen
     assert private(files.workspace) == []
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r", "d\x1b[2J/x", "a\u2028b", "\ud800", "caf\udce9.txt", "a\x7f"])
+def test_a_name_that_no_line_can_show_is_neither_used_nor_proposed(files: WorkFiles, work: Path, name: str) -> None:
+    with pytest.raises(PathError) as caught:
+        files.relative(f"x/{name}/y")
+    assert caught.value.code == "path-refused"
+    assert caught.value.message.isprintable()
+    with contextlib.suppress(UnicodeEncodeError):
+        (work / f"near{name.replace('/', '')}").touch()
+    (work / "nearby").touch()
+    assert files.near("nearb") == ("nearby",)
+
+
+def test_a_name_that_no_file_can_have_is_refused_before_anything_is_written(files: WorkFiles) -> None:
+    with pytest.raises(PathError) as caught:
+        files.exists("\ud800")
+    assert caught.value.code == "path-refused"
+    assert refused(files, Change(path="d/\ud800", data=b"x")) == "path-refused"
+    assert os.listdir(files.workspace.work) == []

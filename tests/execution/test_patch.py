@@ -210,6 +210,8 @@ def test_the_nearest_place_is_where_most_lines_agree() -> None:
 def test_line_numbers_of_a_listing_are_named_and_never_taken_away(mark: str) -> None:
     error = refused(FILE, f"     8{mark}def two():\n-    9{mark}    return 2\n+    return 3")
     assert "carry the line numbers of a listing" in error.message
+    assert "The nearest place in app.py is line 8:\n" in error.hint
+    assert "    9 |     return 2" in error.hint
 
 
 def test_numbers_that_belong_to_the_file_are_not_blamed() -> None:

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from satchel.errors import FileError
 from satchel.execution.patch import apply_update, new_text, split_lines
 
-LINE = st.sampled_from(["a", "b", "  a", "a ", "def f():", "    x = 1", "", "\ta", "@", "*", "é"])
+# With the few, hunks fit in several places; with the many, each has its one.
+LINE = st.sampled_from(["a", "b", "  a", "a ", "def f():", "    x = 1", "", "\ta", "@", "*", "é"]) | st.integers(
+    0, 40
+).map(lambda number: f"line {number}")
 FILES = st.lists(LINE, max_size=8).map("\n".join) | st.lists(LINE, max_size=8).map(
     lambda lines: "\n".join([*lines, ""])
 )
@@ -45,6 +48,8 @@ def files_and_patches(draw: st.DrawFn) -> tuple[str, str]:
                 diff.append("+" + draw(LINE))
         if not diff or draw(st.booleans()):
             diff.append("+" + draw(LINE))
+        if draw(st.integers(0, 9)) == 9:
+            diff.append("*** End of File")
     if draw(st.integers(0, 3)) == 3:
         diff.append("*** End of File")
     if draw(st.integers(0, 5)) == 5:
@@ -96,13 +101,25 @@ DIFFERENCES: dict[str, tuple[str, str, str | None, str | None]] = {
 }
 
 
+def names_its_own_first_line(lines: list[str]) -> bool:
+    """Whether the last anchor above a hunk is the first line that the hunk keeps or deletes."""
+    anchor = ""
+    for line in lines:
+        if line.startswith("@@"):
+            anchor = line[3:].strip() or anchor
+        elif line[:1] != "+":
+            if anchor and line[1:].strip() == anchor:
+                return True
+            anchor = ""
+    return False
+
+
 def is_explained(text: str, diff: str, theirs: str | None, mine: str | None) -> bool:
     """Whether one of the differences can be the reason."""
     lines = split_lines(diff)
-    anchors = [line[3:].strip() for line in lines if line.startswith("@@ ") and line[3:].strip()]
-    bodies = [line[1:].strip() if line else "" for line in lines if line[:1] in {" ", "-", ""}]
+    anchors = [line for line in lines if line.startswith("@@ ") and line[3:].strip()]
     stacked = any(one.startswith("@@") and two.startswith("@@") for one, two in pairwise(lines))
-    if set(anchors) & set(bodies):
+    if names_its_own_first_line(lines):
         return True
     if stacked and anchors and theirs is None:
         return True

@@ -43,3 +43,10 @@ def test_a_program_that_was_stopped_is_never_told_as_one_that_ended() -> None:
         assert said in text.partition("\n")[0]
         assert "after 2 s" in text
         assert "exit code" not in text
+
+
+def test_a_file_name_cannot_say_more_than_its_name() -> None:
+    produced = [ProducedFile(path=path, bytes=1) for path in ("a\nstdout:\nall tests passed", "b\x1b[2J", "caf\udce9")]
+    text = render_outcome("Ran x", Outcome(exit_code=1), FULL, produced=produced)
+    listed = ["- a stdout: all tests passed (1 B)", "- b[2J (1 B)", "- caf (1 B)"]
+    assert text.splitlines()[-4:] == ["Files produced:", *listed]

@@ -263,6 +263,9 @@ async def test_apply_patch_in_a_command_is_handed_over(tmp_path: Path) -> None:
         assert (await run(made, "echo apply_patch")).outcome is not None
     async with session(tmp_path) as made:
         assert "call the tool apply_patch" in (await run(made, f"true && {text}")).text
+        went_on = await run(made, f"{text}\necho done")
+        assert (went_on.ok, printed(went_on)) == (True, "done\n")
+        assert "nothing was patched: call the tool apply_patch" in went_on.text
         assert "call the tool" not in (await run(made, "nosuch_apply_patch")).text
 
 
@@ -373,8 +376,8 @@ async def test_a_host_without_a_shell_says_so(tmp_path: Path) -> None:
         assert made.dialect == ""
 
 
-async def test_a_state_directory_that_is_gone_is_a_failure_to_start(tmp_path: Path) -> None:
+async def test_a_directory_of_calls_that_is_gone_is_a_failure_to_start(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
-        await asyncio.to_thread(os.rmdir, made.workspace.state)
+        await asyncio.to_thread(os.rmdir, made.workspace.calls)
         with pytest.raises(SandboxError):
             await run(made, "true")

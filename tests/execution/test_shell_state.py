@@ -77,6 +77,14 @@ def test_some_exports_never_last_in_whatever_form(workspace: Workspace, name: st
     assert Path(workspace.work, "mine").read_text() == "1"
 
 
+def test_an_exported_map_is_left_out_alone(workspace: Workspace) -> None:
+    state = SessionState(workspace)
+    text = "declare -Ax M=([a]=1 ['b c]x']='$(d)' [$'\\n']=2); declare -ax LIST=(1 '2 3'); export KEPT=1"
+    assert called(state, workspace, text)[0] == []
+    called(state, workspace, 'printf %s "${M[a]-none}:${LIST[1]}:$KEPT" > seen')
+    assert Path(workspace.work, "seen").read_text() == "none:2 3:1"
+
+
 def test_a_name_that_only_looks_like_one_of_those_lasts() -> None:
     assert all(lasts(name) for name in ("MY_PATH", "PATHS", "HOMEPAGE", "proxy_list", "XSATCHEL_Y", "_X"))
     assert not any(lasts(name) for name in ("PATH", "NO_PROXY", "all_proxy", "proxy", "DYLD_INSERT_LIBRARIES"))
@@ -131,7 +139,7 @@ def test_odd_state_files_neither_hang_nor_lead_away(workspace: Workspace, plant:
     called(state, workspace, "export BEFORE=1")
     wrapper = state.write_wrapper("true", BASH)
     # What a program of the call left there after its shell had ended.
-    stem = wrapper.path.removesuffix(".sh")
+    stem = f"{workspace.state}/{wrapper.stem}"
     Path(f"{stem}.cwd").write_text(f"{workspace.work}\n")
     Path(f"{stem}.env").write_text('declare -x AFTER="1"\n')
     Path(f"{stem}.{which}").unlink()
@@ -162,7 +170,7 @@ def test_odd_state_files_neither_hang_nor_lead_away(workspace: Workspace, plant:
 def test_only_exports_are_ever_read_back(workspace: Workspace, planted: str) -> None:
     state = SessionState(workspace)
     wrapper = state.write_wrapper("true", BASH)
-    stem = wrapper.path.removesuffix(".sh")
+    stem = f"{workspace.state}/{wrapper.stem}"
     Path(f"{stem}.cwd").write_text(f"{workspace.work}\n")
     Path(f"{stem}.env").write_text(planted)
     assert parse_exports(planted) is None
@@ -186,17 +194,32 @@ def test_exports_that_cannot_be_restored_are_reset_and_the_command_runs(workspac
 def test_sixteen_wrappers_are_kept_and_nothing_else(workspace: Workspace) -> None:
     state = SessionState(workspace)
     last = [called(state, workspace, "true")[1].path for _ in range(WRAPPERS_KEPT + 3)]
-    assert sorted(str(path) for path in Path(workspace.state).iterdir()) == sorted(last[-WRAPPERS_KEPT:])
+    assert sorted(str(path) for path in Path(workspace.calls).iterdir()) == sorted(last[-WRAPPERS_KEPT:])
 
 
-def test_a_state_directory_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+def test_directories_that_became_links_are_neither_written_nor_read(workspace: Workspace, tmp_path: Path) -> None:
     state = SessionState(workspace)
-    (tmp_path / "elsewhere").mkdir()
-    Path(workspace.state).rmdir()
-    Path(workspace.state).symlink_to(tmp_path / "elsewhere")
+    wrapper = state.write_wrapper("true", BASH)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for folder in (workspace.state, workspace.calls):
+        shutil.rmtree(folder)
+        Path(folder).symlink_to(elsewhere)
     with pytest.raises(OSError):
         state.write_wrapper("true", BASH)
-    assert not list((tmp_path / "elsewhere").iterdir())
+    assert not list(elsewhere.iterdir())
+    (elsewhere / f"{wrapper.stem}.cwd").write_text(workspace.tmp)
+    (elsewhere / f"{wrapper.stem}.env").write_text('declare -x EVIL="1"\n')
+    assert state.keep(wrapper)
+    assert state.load() == (workspace.work, {})
+    assert len(list(elsewhere.iterdir())) == 2
+
+
+def test_a_directory_that_cannot_be_entered_is_not_where_the_next_call_begins(workspace: Workspace) -> None:
+    state = SessionState(workspace)
+    notes, _ = called(state, workspace, "mkdir shut; cd shut; chmod 0 .")
+    assert "cannot be entered" in notes[0]
+    assert state.directory() == workspace.work
 
 
 def test_a_host_without_processes_saves_through_the_same_filter(workspace: Workspace) -> None:
@@ -267,9 +290,27 @@ async def test_errors_name_the_lines_that_were_written(tmp_path: Path) -> None:
         assert made.workspace.root not in done.text
 
 
-async def test_a_command_that_replaces_the_trap_is_told_that_nothing_was_kept(tmp_path: Path) -> None:
+async def test_a_shell_that_is_replaced_is_told_that_nothing_was_kept(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
         await run(made, "export ONE=1")
         done = await run(made, "trap 'echo mine' EXIT; export TWO=2; exec true")
         assert "not kept" in done.text
         assert printed(await run(made, 'echo "$ONE:$TWO"')) == "1:\n"
+
+
+async def test_a_line_number_beyond_all_numbers_is_left_as_it_was_printed(tmp_path: Path) -> None:
+    async with session(tmp_path) as made:
+        command = (
+            'many=$(printf "9%.0s" {1..5000}); echo "$0: line $many: x" >&2; echo "$0: line 99: at line $many" >&2'
+        )
+        done = await run(made, command)
+        assert "9" * 5000 + ": x" in done.text
+        assert "at line " + "9" * 5000 in done.text
+
+
+async def test_a_locale_that_is_not_here_is_complained_of_once(tmp_path: Path) -> None:
+    async with session(tmp_path) as made:
+        assert "setlocale" in (await run(made, "export LC_ALL=xx_YY.UTF-8 KEPT=1")).text
+        done = await run(made, 'echo "$LC_ALL:$KEPT"')
+        assert printed(done) == "xx_YY.UTF-8:1\n"
+        assert "setlocale" not in done.text

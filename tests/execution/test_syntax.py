@@ -136,3 +136,18 @@ async def test_a_change_that_applies_and_breaks_the_file_says_so(workspace: Work
     assert "Warning: a.py does not parse now, line 1: '[' was never closed\n    1 | x = [1" in broken.text
     assert "Warning" not in (await session.replace("a.py", "[1", "[1]")).text
     assert "Warning" in (await session.write("b.json", "{")).text
+
+
+async def test_no_program_of_the_workspace_has_a_part_in_what_is_said(workspace: Workspace) -> None:
+    folder = Path(workspace.local_bin)
+    folder.mkdir(parents=True)
+    for name, code in (("node", 1), ("bash", 0), ("python", 1), ("python3", 1)):
+        (folder / name).write_text(
+            f"#!/bin/sh\necho SyntaxError: made up >&2\ntouch {workspace.tmp}/ran\nexit {code}\n"
+        )
+        (folder / name).chmod(0o755)
+    files = {"bad.js": "let = = 2;\n", "good.js": "let a = 1;\n", "bad.sh": "if true; then\n", "good.py": "a = 1\n"}
+    said = await notes(workspace, files)
+    assert [note.split(" does not")[0] for note in said] == ["Warning: bad.js", "Warning: bad.sh"]
+    assert "made up" not in "".join(said)
+    assert not (Path(workspace.tmp) / "ran").exists()

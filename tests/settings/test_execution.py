@@ -20,8 +20,8 @@ EVERYTHING: dict[str, object] = {
     "--code-exec-install-domains": ("index.example, Files.example:8443", "http://mirror.example"),
     "--code-exec-packages": ("humanize @scope/tool", "humanize"),
     "--code-exec-unconfined": True,
-    "--code-exec-temperature": 0.0,
     "--code-exec-read-first": True,
+    "--code-exec-temperature": 0.0,
 }
 ALL_SET = ExecutionOptions(
     scripts=True,
@@ -30,13 +30,13 @@ ALL_SET = ExecutionOptions(
     scripts_network=True,
     code_network=True,
     unconfined=True,
+    read_first=True,
     install=InstallOptions(
         enabled=True,
         hosts=("index.example", "files.example:8443", "http://mirror.example"),
         packages=("humanize", "@scope/tool"),
     ),
     temperature=0.0,
-    read_first=True,
     bwrap_floor="0.12.0",
 )
 VARIABLES = {row.flag: row.variable for row in ROWS}
@@ -105,8 +105,8 @@ def test_code_has_more_rounds_unless_the_operator_says_a_number(
         ("--skills-allow-network", True, "--skills-allow-exec"),
         ("--code-exec-allow-network", True, "--code-exec"),
         ("--code-exec-unconfined", True, "--code-exec"),
-        ("--code-exec-temperature", 0.2, "--code-exec"),
         ("--code-exec-read-first", True, "--code-exec"),
+        ("--code-exec-temperature", 0.2, "--code-exec"),
         ("--code-exec-allow-install", True, "--code-exec or --skills-allow-exec"),
         ("--code-exec-install-domains", ("index.example",), "--code-exec-allow-install"),
         ("--code-exec-packages", ("humanize",), "--code-exec-allow-install"),

@@ -187,6 +187,13 @@ class ExecOptions(SandboxOptions):
             "Never on a server that others reach.",
         ),
     ] = False
+    code_exec_read_first: Annotated[
+        bool,
+        Parameter(
+            name="--code-exec-read-first",
+            help="Refuse to change a file that the model has not read, or that has changed since.",
+        ),
+    ] = False
     code_exec_temperature: Annotated[
         float | None,
         Parameter(
@@ -194,13 +201,6 @@ class ExecOptions(SandboxOptions):
             help="The sampling temperature where code may run and the request names none, 0 to 2.",
         ),
     ] = None
-    code_exec_read_first: Annotated[
-        bool,
-        Parameter(
-            name="--code-exec-read-first",
-            help="Refuse a change of a file that the model has not read as it is now.",
-        ),
-    ] = False
 
     def flags(self) -> dict[str, object]:
         """By long name, as ``settings.load`` takes them."""
@@ -214,8 +214,8 @@ class ExecOptions(SandboxOptions):
             "--code-exec-install-domains": self.code_exec_install_domains,
             "--code-exec-packages": self.code_exec_packages,
             "--code-exec-unconfined": self.code_exec_unconfined or None,
-            "--code-exec-temperature": self.code_exec_temperature,
             "--code-exec-read-first": self.code_exec_read_first or None,
+            "--code-exec-temperature": self.code_exec_temperature,
         }
 
 

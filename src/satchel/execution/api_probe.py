@@ -135,6 +135,7 @@ async def probe(
 
 def _launch(guess: Guess, workspace: Workspace, host: Mapping[str, str], cwd: str, deadline_s: float) -> Launch:
     readable, _ = launch_paths(workspace, "probe")
+    own = (workspace.work, workspace.tmp, workspace.state)
     question = {
         "kind": guess.kind,
         "owner": guess.owner,
@@ -142,10 +143,9 @@ def _launch(guess: Guess, workspace: Workspace, host: Mapping[str, str], cwd: st
         "files": [os.path.join(cwd, file) for file in guess.files],
         "modules": list(guess.modules),
         "defined": list(guess.defined),
-        "work": [workspace.work, workspace.tmp],
     }
     return Launch(
-        command=(*_python(workspace), "-c", PROBE, json.dumps(question)),
+        command=(*_python(workspace), "-s", "-c", PROBE, json.dumps(question), *own),
         purpose="probe",
         cwd=workspace.tmp,
         env={**session_environment(workspace, host), "HOME": workspace.tmp, "PWD": workspace.tmp},

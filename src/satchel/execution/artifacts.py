@@ -127,17 +127,21 @@ class Artifacts:
             return kept
 
     def _copy(self, reading: BinaryIO, target: str) -> int | None:
-        """How many bytes were copied; None when there are too many, and then nothing is left of them."""
+        """How many bytes were copied; None when there are too many or no room, and then nothing is left of them."""
         size = 0
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as writing:
-            while chunk := reading.read(_CHUNK):
-                size += len(chunk)
-                if size > self._max_file_bytes:
-                    break
-                writing.write(chunk)
+        try:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as writing:
+                while chunk := reading.read(_CHUNK):
+                    size += len(chunk)
+                    if size > self._max_file_bytes:
+                        break
+                    writing.write(chunk)
+        except OSError:  # no room, or the host that serves them has run out of something
+            size = self._max_file_bytes + 1
         if size > self._max_file_bytes:
-            os.unlink(target)
+            with contextlib.suppress(OSError):
+                os.unlink(target)
             return None
         return size
 

@@ -37,7 +37,7 @@ _GIT_DIFF = frozenset(("--quiet", "--exit-code", "--no-index"))
 # These say on stderr why they failed, so a silent stderr means that they did not.
 _LOUD = frozenset(("cd", "mkdir", "echo", "printf", "pwd", "ls", "cat", "export", "touch", "cp", "mv", "sleep"))
 _SILENCED = re.compile(r"2[ \t]*>|&>|>&")
-_OTHER_STATUS = re.compile(r"\bpipefail\b|\berrexit\b|\bset\s+-\w*e|\btrap\b|\bexit\b|\breturn\b")
+_OTHER_STATUS = re.compile(r"\bpipefail\b|\berrexit\b|\bset\s+-\w*e|\btrap\b|\bexit\b|\breturn\b|\bfunction\b")
 
 
 def benign_reason(command: str, exit_code: int | None, *, stderr: str = "") -> str:
@@ -54,7 +54,8 @@ def benign_reason(command: str, exit_code: int | None, *, stderr: str = "") -> s
     reason = _reason(last)
     if not reason or not _decides(command, commands) or _is_negated(command, last):
         return ""
-    if len(commands) > 1 and stderr.strip():
+    # git gives 1 for a file that it cannot read, too; grep and the others have a code of its own for that.
+    if stderr.strip() and (len(commands) > 1 or last.words[0].text == "git"):
         return ""
     return f"{_shown(last)} gives 1 when {reason}: this is an answer, not a failure."
 
@@ -85,7 +86,8 @@ def _decides(command: str, commands: Sequence[SimpleCommand]) -> bool:
     """Whether the last command's status is the line's, whatever the others did."""
     if len(commands) == 1:
         return True
-    if _OTHER_STATUS.search(command):
+    # A bracket behind a word begins a function, which may be called like any program.
+    if _OTHER_STATUS.search(command) or any(one.ended_by == "(" for one in commands):
         return False
     return all(_is_loud(command, one) for one in _joined_by_and(commands))
 
@@ -104,7 +106,8 @@ def _joined_by_and(commands: Sequence[SimpleCommand]) -> list[SimpleCommand]:
     for one in reversed(commands[:-1]):
         if one.ended_by in {";", "\n"}:
             break
-        is_and = is_and or one.ended_by == "&&"
+        # What stands behind the bracket that ends a subshell is not seen from here.
+        is_and = is_and or one.ended_by in {"&&", ")"}
         if is_and:
             found.append(one)
     return found

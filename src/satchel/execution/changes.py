@@ -10,6 +10,7 @@ from satchel.execution.diagnosis import where_it_could_be
 from satchel.execution.envelope import FilePatch
 from satchel.execution.files import WorkFiles
 from satchel.execution.matching import Haystack
+from satchel.execution.numbered import line_count
 from satchel.execution.patch import apply_update, new_text
 from satchel.execution.publish import MAX_FILE_BYTES, NEW_MODE, Change, FileContent
 from satchel.skills.oneline import one_line
@@ -84,7 +85,8 @@ class _Overlay:
     def add(self, path: str, patch: FilePatch) -> None:
         entry = self.absent(path, f'Change it with "*** Update File: {path}".')
         entry.text = new_text(patch.lines, path=path)
-        self.lines.append(f"A {path} (+{len(entry.text.splitlines())})")
+        added = line_count(entry.text.split("\n"))
+        self.lines.append(f"A {path} (+{added})")
 
     def delete(self, path: str) -> None:
         entry, _ = self.there(path, verb="deleted")

@@ -33,8 +33,9 @@ def where_it_could_be(
     sought = " at its end" if is_at_end else f" from line {cursor + 1} on" if cursor else ""
     subject = "The text to replace" if is_edit else "A hunk"
     said = [f"{subject} does not match {path}{sought}, so nothing was changed."]
-    at = _nearest(file, context)
-    if _is_numbered(file, context, cursor):
+    plain = _without_numbers(file, context, cursor)
+    at = _nearest(file, plain or context)
+    if plain:
         said.append(
             "Its lines carry the line numbers of a listing. The numbers are not in the file: write each line without "
             "its number and the sign behind that."
@@ -62,14 +63,13 @@ def _nearest(file: Haystack, context: Sequence[str]) -> int:
     return min(possible)[1] if possible else -1
 
 
-def _is_numbered(file: Haystack, context: Sequence[str], cursor: int) -> bool:
-    """Whether the hunk matches as soon as numbers in front of its lines are taken away."""
-    plain = [without_number(line) for line in context]
-    if not any(line is not None for line in plain):
-        return False
-    return (
-        file.find([given if line is None else line for given, line in zip(context, plain, strict=True)], cursor).at >= 0
-    )
+def _without_numbers(file: Haystack, context: Sequence[str], cursor: int) -> list[str]:
+    """The hunk without the numbers in front of its lines, when it matches as soon as these are away; else []."""
+    bare = [without_number(line) for line in context]
+    if not any(line is not None for line in bare):
+        return []
+    plain = [given if line is None else line for given, line in zip(context, bare, strict=True)]
+    return plain if file.find(plain, cursor).at >= 0 else []
 
 
 def _first_difference(file: Haystack, context: Sequence[str], at: int, what: str) -> str:

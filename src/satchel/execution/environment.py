@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Collection, Iterable, Mapping
 
-from satchel.execution.workspace import Workspace, host_python
+from satchel.execution.workspace import Workspace, host_python, make_enterable
 from satchel.ports.execution import Purpose
 
 _PASSED = ("LANG", "LC_ALL", "TZ")
@@ -92,11 +92,17 @@ def find_program(name: str, workspace: Workspace, environment: Mapping[str, str]
 
 
 def launch_paths(workspace: Workspace, purpose: Purpose) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """``(readable, writable)`` of a launch in ``workspace``, apart from a skill's own directory."""
+    """``(readable, writable)`` of a launch in ``workspace``, apart from a skill's own directory.
+
+    A program can enter them afterwards, whatever another one did to them.
+    """
+    make_enterable(workspace)
     writable = (workspace.work, workspace.tmp, workspace.state)
     readable = (workspace.shims, *readable_paths())
     if purpose == "install":
         return readable, (*writable, workspace.packages)
+    if purpose == "shell":
+        readable = (workspace.calls, *readable)
     return (workspace.packages, *readable), writable
 
 

@@ -7,18 +7,22 @@ written through a link that leads out, nothing but a regular file is opened, and
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from satchel.errors import FileError, PathError
+from satchel.execution.diagnosis import quoted
 from satchel.execution.publish import MAX_FILE_BYTES, Change, FileContent, publish
 from satchel.execution.workspace import Workspace
 from satchel.pathguard import open_inside, open_parent, split_path
 from satchel.skills.names import near_names
 
 _MOST_NAMES = 500
+# What is said of a file stands on lines of its own, and a name must not make more of them.
+_UNNAMED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LISTED: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -43,7 +47,14 @@ class WorkFiles:
         segments = split_path(plain, place="work")
         if not segments:
             raise PathError("not-a-file", "The working directory is a directory, not a file.")
-        return "/".join(segments)
+        named = "/".join(segments)
+        if _UNNAMED.search(named):
+            raise PathError(
+                "path-refused",
+                f"The file name {quoted(named)} has characters that no text of one line can show.",
+                hint="Give the file another name with shell.",
+            )
+        return named
 
     def read(self, path: str) -> FileContent:
         """A whole file, also through links that end within ``work``.
@@ -90,7 +101,7 @@ class WorkFiles:
             listed = os.open(".", _LISTED, dir_fd=parent)
             try:
                 with os.scandir(listed) as entries:
-                    names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+                    names = [entry.name for entry in islice(entries, _MOST_NAMES) if not _UNNAMED.search(entry.name)]
             finally:
                 os.close(listed)
         except OSError:

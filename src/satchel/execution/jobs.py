@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from satchel.execution.commandline import simple_commands
 from satchel.execution.results import how_it_ended
 from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Executor, Job, Launch, Outcome
@@ -18,8 +20,12 @@ MAX_RUNNING = 8
 LOG_BYTES = 16 * 1024 * 1024
 """A job whose log grows beyond this is ended."""
 
+_LEFT = (
+    "What this command started with & was ended when the command ended: nothing of it runs now. "
+    "A program that is to go on needs a call of its own with run_in_background."
+)
 _LOOK_S = 0.25
-_MOST_LOGS = 10_000
+_MOST_NAMES = 100
 _SHOWN = 80
 
 
@@ -107,6 +113,24 @@ class Jobs:
         await asyncio.gather(*self._watching)
 
 
+def left_behind(command: str) -> str:
+    """What is said of a command that has ended and did not wait for what it put in the background; "" for others."""
+    is_left = False
+    for one in simple_commands(command):
+        is_wait = bool(one.words) and one.words[0].text == "wait"
+        is_left = one.ended_by == "&" or (is_left and not is_wait)
+    return _LEFT if is_left else ""
+
+
+def about_others(command: str) -> bool:
+    """Whether a command asks its own shell about jobs, which has none: ``jobs | tail``, ``kill %2; ls``."""
+    for one in simple_commands(command):
+        words = [word.text for word in one.words]
+        if words[:1] in (["jobs"], ["fg"], ["bg"]) or (words[:1] in (["kill"], ["wait"]) and "%" in {*"".join(words)}):
+            return True
+    return False
+
+
 async def _watch(entry: BackgroundJob, log: str, done: Callable[[], None]) -> None:
     """Waits for the end of a job, and brings it about when its log grows too large."""
     waiting = asyncio.create_task(entry.job.wait())
@@ -130,6 +154,7 @@ def _size(path: str) -> int:
 
 
 def _fresh_log(work: str, number: int) -> str:
-    """A name that nothing has yet."""
-    names = [f"job-{number}.log", *(f"job-{number}-{again}.log" for again in range(2, _MOST_LOGS))]
-    return next(name for name in names if not os.path.lexists(os.path.join(work, name)))
+    """A name that nothing has yet, whatever programs put there: in the end one that nobody guesses."""
+    names = [f"job-{number}.log", *(f"job-{number}-{again}.log" for again in range(2, _MOST_NAMES))]
+    free = (name for name in names if not os.path.lexists(os.path.join(work, name)))
+    return next(free, f"job-{number}-{secrets.token_hex(8)}.log")

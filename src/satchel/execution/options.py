@@ -55,9 +55,9 @@ class ExecutionOptions:
     scripts_network: bool = False
     code_network: bool = False
     unconfined: bool = False
+    read_first: bool = False
     install: InstallOptions = InstallOptions()
     temperature: float | None = None
-    read_first: bool = False
     bwrap_floor: str = ""
     interpreters: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: INTERPRETERS)
     script_timeout_s: float = SCRIPT_TIMEOUT_S

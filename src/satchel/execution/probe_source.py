@@ -1,19 +1,20 @@
 """The program of the API probe: standard library only, for any Python that a session has. It is never imported here.
 
-It takes one question as JSON and prints a list of answers: ``{"place", "names", "signature"}``.
+It takes one question as JSON and the directories from which nothing is imported, and prints a list of answers:
+``{"place", "names", "signature"}``.
 """
 
 PROBE = r'''
 import sys
-import json
-question = json.loads(sys.argv[1])
-work = [path.rstrip("/") + "/" for path in question["work"]]
+import os  # any Python has loaded it by now, from its own library
+work = [path.rstrip("/") + "/" for path in sys.argv[2:]]
 
 def is_own(path):
     return any((path or "").startswith(root) for root in work)
 
-import os
 sys.path[:] = [p for p in sys.path if p and not is_own(os.path.realpath(p) + "/")]
+import json
+question = json.loads(sys.argv[1])
 import importlib, importlib.util, inspect, re
 answers_to = os.dup(1)
 os.dup2(2, 1)  # what a module prints when it is imported is no answer

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from satchel.context.budget import format_bytes
 from satchel.execution.workspace import ProducedFile
 from satchel.ports.execution import Confinement, Outcome, Stopped
+from satchel.skills.oneline import one_line
 
 _STOPPED: dict[Stopped, str] = {
     "": "stopped by the host",
@@ -42,7 +43,7 @@ def render_outcome(
     if not outcome.stdout.text.strip() and not outcome.stderr.text.strip():
         lines.append("(no output)")
     if produced:
-        lines += ["Files produced:", *(f"- {file.path} ({format_bytes(file.bytes)})" for file in produced)]
+        lines += ["Files produced:", *(f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in produced)]
     return "\n".join(lines)
 
 

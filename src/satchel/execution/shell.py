@@ -15,7 +15,7 @@ from satchel.execution.attempts import Attempts, repeat_warning
 from satchel.execution.benign import benign_reason
 from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
-from satchel.execution.jobs import MAX_RUNNING, Jobs
+from satchel.execution.jobs import MAX_RUNNING, Jobs, about_others, left_behind
 from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.output_paths import relative, relative_capture, relative_paths
 from satchel.execution.requests import CommandPlan, plan_command
@@ -29,6 +29,10 @@ from satchel.skills.oneline import one_line
 
 BACKGROUND_S = 3600.0
 
+_JOBS_HINT = (
+    "This shell knows no job of another call. Background jobs are listed by the command jobs and ended by kill %N, "
+    "each as the whole command."
+)
 _LARGEST_LIST = 256 * 1024  # of a file that names packages
 _SHORTEST_S = 0.1
 _JOB_COMMAND = re.compile(r"\s*(?:(?P<list>jobs(?: -l)?)|kill (?:-\S+ )?%(?P<number>\d{1,6}))\s*")
@@ -112,7 +116,10 @@ class CodeSession:
         if wrong:
             return ShellRun(text=wrong, code="command-refused")
         here = await asyncio.to_thread(self._state.directory)
-        notes = [*self.jobs.take_ended(), *self._moved(here, "The directory of the last command is gone. ")]
+        notes = [
+            *self.jobs.take_ended(),
+            *self._moved(here, "The directory of the last command cannot be entered any more. "),
+        ]
         cwd = await asyncio.to_thread(self._directory, request.workdir, here)
         if not cwd:
             return self._no_directory(request.workdir)
@@ -238,9 +245,13 @@ class CodeSession:
         wrapper = await self._wrapper(call, shell, keeps_state=False)
         if wrapper is None:
             return ShellRun(text="This host cannot run commands in the background.", code="command-refused")
-        launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
-        job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
-        log = relative(f"{self.workspace.work}/{job.log}", call.cwd)
+        try:
+            launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
+            job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
+        except BaseException:
+            await asyncio.to_thread(self._state.discard, wrapper)
+            raise
+        log = one_line(relative(f"{self.workspace.work}/{job.log}", call.cwd))
         lines = [
             *call.notes,
             f"Started in the background as job %{job.number} (sandbox: {self.executor.confinement.backend}).",
@@ -296,7 +307,7 @@ class CodeSession:
         if now == self._known_cwd:
             return []
         self._known_cwd = now
-        return [f"{why}Working directory is now: {relative(now, self.workspace.work)}"]
+        return [f"{why}Working directory is now: {one_line(relative(now, self.workspace.work))}"]
 
     def _shown(self, outcome: Outcome, wrapper: Wrapper | None, cwd: str) -> Outcome:
         """The outcome with the command's own line numbers and with relative paths."""
@@ -316,8 +327,14 @@ class CodeSession:
             self.attempts.forget()
         if outcome.stopped == "deadline":
             hints.append("It was stopped in the middle. Give it more time with timeout_ms, or run_in_background.")
+        elif self.executor.confinement.process_tree:
+            hints.append(left_behind(call.text))
+        # Also where the line went on and ended well.
+        hints.append(_patch_hint(errors))
+        if self.jobs.logs and about_others(call.text):
+            hints.append(_JOBS_HINT)
         if not ok and outcome.exit_code is not None:
-            hints += [_patch_hint(errors), await self._api_hint(errors or outcome.stdout.text, call, left_s)]
+            hints.append(await self._api_hint(errors or outcome.stdout.text, call, left_s))
         text = render_outcome(
             "Ran the command",
             outcome,
@@ -358,7 +375,7 @@ def _patch_hint(errors: str) -> str:
     found = _PATCH_NOT_FOUND.search(errors)
     if found is None:
         return ""
-    return f"{found[1]} is no program here: call the tool apply_patch with the patch, in a call of its own."
+    return f"{found[1]} is no program here, so nothing was patched: call the tool apply_patch with the patch, alone."
 
 
 def _read_list(work: str, cwd: str, path: str) -> str | None:

@@ -1,11 +1,12 @@
 """What a shell session keeps between its calls, each of which is a process of its own: the directory and the exports.
 
 A call runs a wrapper script: it restores the exports, runs the text as it was written, and saves both when it exits.
-What it saved lies where confined programs may write, so it is read as a hostile file and taken apart; only what
-reads as an export is ever given to a shell again.
+The script lies where no confined program may write: a job in the background would else decide what the next call runs.
+What it saved lies where they may, so it is read as a hostile file and taken apart; only what reads as an export is
+ever given to a shell again.
 """
 
-# ruff: noqa: PTH112, PTH117, PTH118 - plain strings and descriptors, as in the path guard.
+# ruff: noqa: PTH116, PTH117, PTH118 - plain strings and descriptors, as in the path guard.
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from satchel.ports.execution import Shell
 
 WRAPPERS_KEPT = 16
 MAX_STATE_BYTES = 128 * 1024
-_ENDINGS = ("env", "cwd", "restore", "reset")
+_SAVED = ("env", "cwd", "reset")
 
 _FLAGS: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _DIRECTORY: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -40,13 +41,15 @@ _NEVER = frozenset(
         "BASHOPTS", "SHELLOPTS", "EUID", "UID", "PPID", "BASH_VERSINFO",
     )
 )  # fmt: skip
-_NEVER_LIKE = re.compile(r"DYLD_|SATCHEL_|(?:\w+_)?proxy$", re.IGNORECASE)
+_NEVER_LIKE = re.compile(r"DYLD_|_*SATCHEL_|(?:\w+_)?proxy$", re.IGNORECASE)
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = r"""(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\$`]|\\.)*"|[\w./:=@%+,-]|\\.)"""
 _ARRAY = rf"\((?:\[\d+\]={_QUOTED}*(?: |(?=\))))*\)"
+_MAP = rf"\((?:\[{_QUOTED}+\]={_QUOTED}*(?: |(?=\))))*\)"
 _EXPORT = re.compile(
-    rf"(?:export|declare -(?P<flags>[A-Za-z]+)) (?P<name>[A-Za-z_]\w*)(?:=(?P<value>{_ARRAY}|{_QUOTED}*))?(?:\n|\Z)",
+    r"(?:export|declare -(?P<flags>[A-Za-z]+)) (?P<name>[A-Za-z_]\w*)"
+    rf"(?:=(?P<value>{_ARRAY}|{_QUOTED}*|(?P<map>{_MAP})))?(?:\n|\Z)",
     re.DOTALL,
 )
 _PIECE = re.compile(_QUOTED, re.DOTALL)
@@ -54,31 +57,48 @@ _ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-
 _NAMED = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 _UNSAVED = (
-    "The shell of this command did not come to its end, so its directory and exports were not kept: "
+    "The shell of this command was gone before it could be asked, so its directory and exports were not kept: "
     "the next command begins as this one did."
 )
 _OUTSIDE = (
-    "It ended outside the working directory, where nothing is kept: the next command begins in the working directory."
+    "It ended outside the working directory or in a directory that cannot be entered, and neither is kept: "
+    "the next command begins in the working directory."
 )
 _RESET = "The shell's exported variables could not be restored and were reset; export them again."
 
 _WRAPPER = """\
 __satchel_at={at}
-if [ "$(. "$__satchel_at.restore" >/dev/null 2>&1 && echo whole)" = whole ]; then
-  . "$__satchel_at.restore"
+{own_trap}if [ "$(. {restore} >/dev/null 2>&1 && echo whole)" = whole ]; then
+  . {restore} 2>/dev/null
 else
   : >|"$__satchel_at.reset"
 fi
 __satchel_keep() {{
   __satchel_code=$?
-  trap - EXIT
   set +eux
   {builtin}pwd -P >|"$__satchel_at.cwd"
   {builtin}export -p >|"$__satchel_at.env"
-  exit $__satchel_code
+  return $__satchel_code
 }}
 trap '{{ __satchel_keep; }} 2>/dev/null' EXIT
 # ---- the command ----
+"""
+
+# A trap of the command's own on EXIT comes behind ours and does not take its place; ours leaves it the exit code, for
+# which it has to turn `set -e` off. In a subshell the command's is the only one.
+_OWN_TRAP = """\
+trap() {
+  builtin trap "$@" || return
+  [ "$BASHPID" = "$$" ] || return 0
+  __satchel_trap=$(builtin trap -p EXIT)
+  case $__satchel_trap in
+    *__satchel_keep*) return 0 ;;
+    ?*) eval "set -- ${__satchel_trap#trap -- }" ;;
+    *) set -- ;;
+  esac
+  builtin trap -- '{ __satchel_keep; } 2>/dev/null
+'"${1-}" EXIT
+}
 """
 
 
@@ -124,9 +144,7 @@ class SessionState:
     def reset_notes(self) -> list[str]:
         """A sentence for the model when the exports were lost since this was last asked."""
         was, self._was_reset = self._was_reset, False
-        return (
-            ["The shell's exported variables could not be restored and were reset; export them again."] if was else []
-        )
+        return [_RESET] if was else []
 
     def directory(self) -> str:
         """Where the next call begins."""
@@ -137,25 +155,35 @@ class SessionState:
         """Writes the script of a call that begins in ``cwd``. Without ``keeps_state`` nothing of it lasts.
 
         Raises:
-            OSError: the state directory cannot be written.
+            OSError: the directory of calls cannot be written.
         """
         stem = secrets.token_hex(8)
         at = os.path.join(self._workspace.state, stem)
-        head = _WRAPPER.format(at=shlex.quote(at), builtin="builtin " if shell.dialect == "bash" else "")
+        call = os.path.join(self._workspace.calls, stem)
+        is_bash = shell.dialect == "bash"
+        own_trap = _OWN_TRAP if is_bash and keeps_state else ""
+        head = _WRAPPER.format(
+            at=shlex.quote(at),
+            restore=shlex.quote(f"{call}.restore"),
+            builtin="builtin " if is_bash else "",
+            own_trap=own_trap,
+        )
         if not keeps_state:
             head = "".join(line for line in head.splitlines(keepends=True) if not line.startswith("trap "))
-        with _state_directory(self._workspace) as folder:
+        with _opened(self._workspace.calls) as folder:
             _write(folder, f"{stem}.restore", "".join(self._exports.values()))
             _write(folder, f"{stem}.sh", head + command + ("" if command.endswith("\n") else "\n"))
             self._wrappers.append(f"{stem}.sh")
             while len(self._wrappers) > WRAPPERS_KEPT:
                 _unlink(folder, self._wrappers.popleft())
-        return Wrapper(path=f"{at}.sh", lines_before=head.count("\n"), stem=stem, cwd=cwd or self.directory())
+        return Wrapper(path=f"{call}.sh", lines_before=head.count("\n"), stem=stem, cwd=cwd or self.directory())
 
     def discard(self, wrapper: Wrapper) -> None:
-        """Removes what a call without state needed to start."""
-        with contextlib.suppress(OSError), _state_directory(self._workspace) as folder:
-            for ending in _ENDINGS:
+        """Removes what a call needed to start, and what it saved."""
+        with contextlib.suppress(OSError), _opened(self._workspace.calls) as folder:
+            _unlink(folder, f"{wrapper.stem}.restore")
+        with contextlib.suppress(OSError), _opened(self._workspace.state) as folder:
+            for ending in _SAVED:
                 _unlink(folder, f"{wrapper.stem}.{ending}")
 
     def keep(self, wrapper: Wrapper) -> list[str]:
@@ -165,14 +193,13 @@ class SessionState:
         """
         notes: list[str] = []
         try:
-            with _state_directory(self._workspace) as folder:
+            with _opened(self._workspace.state) as folder:
                 cwd = _read(folder, f"{wrapper.stem}.cwd")
                 env = _read(folder, f"{wrapper.stem}.env")
                 was_reset = _exists(folder, f"{wrapper.stem}.reset")
-                for ending in _ENDINGS:
-                    _unlink(folder, f"{wrapper.stem}.{ending}")
         except OSError:
             cwd, env, was_reset = None, None, True
+        self.discard(wrapper)
         exports = parse_exports(env) if env is not None else None
         if was_reset:
             self.mark_reset()
@@ -202,7 +229,16 @@ def inside_directory(workspace: Workspace, path: str) -> str:
     except (OSError, ValueError):
         return ""
     is_inside_one = is_inside(real, workspace.work) or is_inside(real, workspace.tmp)
-    return real if is_inside_one and os.path.isdir(real) else ""
+    return real if is_inside_one and _is_enterable(real) else ""
+
+
+def _is_enterable(path: str) -> bool:
+    """Whether a program can be started in a directory; what its owner may do is what counts inside, also for root."""
+    try:
+        mode = os.stat(path, follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) and bool(mode & stat.S_IXUSR)
 
 
 def lasts(name: str) -> bool:
@@ -223,6 +259,8 @@ def parse_exports(text: str) -> dict[str, str] | None:
             return None
         at = match.end()
         flags = match["flags"] or "x"
+        if match["map"] and "A" not in flags:
+            return None  # the index of an array would be worked out as code
         if lasts(match["name"]) and "A" not in flags and "f" not in flags and "n" not in flags:
             line = match[0]
             found[match["name"]] = line if line.endswith("\n") else line + "\n"
@@ -234,10 +272,10 @@ def shift_lines(text: str, wrapper: Wrapper, name: str = "bash") -> str:
     place = re.escape(wrapper.path)
 
     def message(match: re.Match[str]) -> str:
-        rest = re.sub(r"(\bat line )(\d+)", lambda at: at[1] + _shifted(at[2], wrapper), match["rest"])
+        rest = re.sub(r"(\bat line )(\d{1,9})\b", lambda at: at[1] + _shifted(at[2], wrapper), match["rest"])
         return f"{name}: {match['what']}{_shifted(match['line'], wrapper)}:{rest}"
 
-    return re.sub(rf"(?m)^{place}: (?P<what>(?:[a-z ]+: )?(?:line )?)(?P<line>\d+):(?P<rest>.*)$", message, text)
+    return re.sub(rf"(?m)^{place}: (?P<what>(?:[a-z ]+: )?(?:line )?)(?P<line>\d{{1,9}}):(?P<rest>.*)$", message, text)
 
 
 def _shifted(line: str, wrapper: Wrapper) -> str:
@@ -275,8 +313,8 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 @contextlib.contextmanager
-def _state_directory(workspace: Workspace) -> Generator[int]:
-    descriptor = os.open(workspace.state, _DIRECTORY)
+def _opened(folder: str) -> Generator[int]:
+    descriptor = os.open(folder, _DIRECTORY)
     try:
         yield descriptor
     finally:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
 from satchel.errors import SandboxError
-from satchel.execution.environment import readable_paths, session_environment
+from satchel.execution.environment import host_path, readable_paths, session_environment
 from satchel.execution.numbered import excerpt
 from satchel.execution.workspace import Workspace, host_python
 from satchel.ports.execution import Executor, Launch, Limits, Outcome
@@ -131,7 +132,8 @@ class SyntaxChecker:
             command=(),
             purpose="check",
             cwd=self._workspace.tmp,
-            env=session_environment(self._workspace, self._host),
+            # What is said of a file is the host's word, so no program that a model put there has a part in it.
+            env={**session_environment(self._workspace, self._host), "PATH": os.pathsep.join(host_path(self._host))},
             readable=(self._workspace.work, self._workspace.shims, *readable_paths()),
             writable=(self._workspace.tmp,),
             deadline_s=_DEADLINE_S,

@@ -3,7 +3,7 @@
 What lies below ``work``, ``tmp`` and ``state`` was written by confined programs: no link there is ever followed.
 """
 
-# ruff: noqa: PTH101, PTH102, PTH106, PTH114, PTH118, PTH208 - plain strings and descriptors, as in the path guard.
+# ruff: noqa: PTH101, PTH102, PTH106, PTH114, PTH118, PTH119, PTH208 - plain strings and descriptors, as in the path guard.
 
 from __future__ import annotations
 
@@ -58,8 +58,13 @@ class Workspace:
 
     @property
     def state(self) -> str:
-        """The shell's state and its wrapper scripts; programs may write it."""
+        """What a shell saved of its state; programs may write it."""
         return os.path.join(self.root, "state")
+
+    @property
+    def calls(self) -> str:
+        """The scripts of the shell's calls. Read-only inside, so that no program changes what another call runs."""
+        return os.path.join(self.root, "calls")
 
     @property
     def packages(self) -> str:
@@ -108,6 +113,7 @@ def create_workspace(base: str | None = None, *, persistent: bool = True) -> Wor
         workspace.work,
         workspace.tmp,
         workspace.state,
+        workspace.calls,
         workspace.packages,
         workspace.python_packages,
         workspace.node_packages,
@@ -118,6 +124,20 @@ def create_workspace(base: str | None = None, *, persistent: bool = True) -> Wor
         os.mkdir(folder, 0o700)
     _write_shims(workspace.shims)
     return workspace
+
+
+def make_enterable(workspace: Workspace) -> None:
+    """Gives the owner back what a program took away from the directories that the next program begins in."""
+    with contextlib.suppress(OSError):
+        root = os.open(workspace.root, _LISTED)
+        try:
+            for folder in (workspace.work, workspace.tmp, workspace.state):
+                name = os.path.basename(folder)
+                status = os.stat(name, dir_fd=root, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                    os.chmod(name, 0o700, dir_fd=root)
+        finally:
+            os.close(root)
 
 
 def remove_workspace(workspace: Workspace) -> bool:

@@ -123,18 +123,18 @@ ROWS: tuple[Row, ...] = (
         variable="SATCHEL_CODE_EXEC_UNCONFINED",
     ),
     Row(
-        key="execution.temperature",
-        type=Annotated[float, Field(ge=0, le=2)],
-        default=_OPTIONS.temperature,
-        flag="--code-exec-temperature",
-        variable="SATCHEL_CODE_EXEC_TEMPERATURE",
-    ),
-    Row(
         key="execution.read_first",
         type=bool,
         default=_OPTIONS.read_first,
         flag="--code-exec-read-first",
         variable="SATCHEL_CODE_EXEC_READ_FIRST",
+    ),
+    Row(
+        key="execution.temperature",
+        type=Annotated[float, Field(ge=0, le=2)],
+        default=_OPTIONS.temperature,
+        flag="--code-exec-temperature",
+        variable="SATCHEL_CODE_EXEC_TEMPERATURE",
     ),
 )
 
@@ -148,8 +148,8 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "execution.install.hosts": ("execution.install.enabled",),
     "execution.install.packages": ("execution.install.enabled",),
     "execution.unconfined": ("execution.code",),
-    "execution.temperature": ("execution.code",),
     "execution.read_first": ("execution.code",),
+    "execution.temperature": ("execution.code",),
 }
 
 

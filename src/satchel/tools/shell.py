@@ -39,7 +39,9 @@ SPEC = ToolSpec(
             "command": {"type": "string", "description": "The command line."},
             "workdir": {
                 "type": "string",
-                "description": "Where to run it, inside the working directory; left out: where the last one ended.",
+                "description": (
+                    "Where to run this one call, inside the working directory; left out: where the last command ended."
+                ),
             },
             "timeout_ms": {"type": "integer", "description": "Its time limit in milliseconds."},
             "run_in_background": {
