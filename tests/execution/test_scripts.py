@@ -132,6 +132,22 @@ async def test_the_host_grants_variables_by_skill_and_provider_keys_only_when_fo
     assert done.outcome.output.startswith("[None, None, ")
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+async def test_a_result_names_no_path_of_the_host(skill: Path, ends: str) -> None:
+    body = ("import os, sys", "print(os.getcwd(), os.environ['SKILL_DIR'], os.path.abspath('out.csv'))", "1 / 0", "")
+    write(skill, "scripts/a.py", ends.join(body))
+    write(skill, "scripts/b.sh", ends.join(("echo $0 $PWD", "nosuch", "")))
+    for path in ("scripts/a.py", "scripts/b.sh"):
+        done = await run(skill, path)
+        assert done.text.startswith(f"Ran {path} (")
+        assert str(skill.parent.parent) not in done.text
+        assert "satchel-" not in done.text
+        assert path in done.text.partition("stdout:")[2]
+    done = await run(skill, "./scripts//a.py")
+    assert done.text.startswith("Ran scripts/a.py (exit code 1")
+    assert "\n. $SKILL_DIR out.csv\n" in done.text
+
+
 async def test_a_flood_is_cut_in_the_middle_and_counted(skill: Path) -> None:
     write(skill, "scripts/flood.py", "import sys\nfor _ in range(64): sys.stdout.write('y' * 65536)\nprint('end')\n")
     options = ExecutionOptions(sandbox="off", output_bytes=2048)

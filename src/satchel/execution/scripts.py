@@ -25,6 +25,7 @@ from satchel.execution.environment import (
 from satchel.execution.interpreters import allowed_endings, extension, interpreter, is_shell
 from satchel.execution.lease import leased, leased_workspace
 from satchel.execution.options import ExecutionOptions, refusal
+from satchel.execution.output_paths import relative_paths, skill_paths, with_text
 from satchel.execution.results import render_outcome
 from satchel.execution.workspace import (
     ProducedFile,
@@ -35,6 +36,7 @@ from satchel.execution.workspace import (
 )
 from satchel.pathguard import split_path
 from satchel.ports.execution import Executor, Launch, Network, Outcome
+from satchel.skills.oneline import one_line
 
 SKILL_DIR = "SKILL_DIR"
 Ecosystem = Literal["python", "node"]
@@ -209,7 +211,11 @@ class ScriptRunner:
         if self._keep is not None and produced:
             await self._keep(workspace, produced)
         text = render_outcome(
-            f"Ran {request.path}", outcome, self._executor.confinement, produced=produced, notes=notes
+            f"Ran {one_line('/'.join(split_path(request.path)))}",
+            _as_told(outcome, workspace, (request.directory, launch.env[SKILL_DIR])),
+            self._executor.confinement,
+            produced=produced,
+            notes=notes,
         )
         if produced and self._keep is None and not workspace.is_persistent:
             text += "\nThese files are gone now: nothing is kept between calls on this host."
@@ -238,6 +244,17 @@ def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> 
     if is_shell(command) and b"\r\n" in source:
         return leased(partial(unix_copy, request.directory, request.path), remove_tree)
     return nullcontext(request.directory)
+
+
+def _as_told(outcome: Outcome, workspace: Workspace, directories: Sequence[str]) -> Outcome:
+    """What was printed, without the paths of this host: as they are in the working directory and in the skill."""
+
+    def told(text: str) -> str:
+        for directory in directories:
+            text = skill_paths(text, directory, f"${SKILL_DIR}")
+        return relative_paths(text, workspace, workspace.work)
+
+    return replace(outcome, stdout=with_text(outcome.stdout, told), stderr=with_text(outcome.stderr, told))
 
 
 def _declared(request: ScriptRequest, source: bytes) -> tuple[str, ...]:
