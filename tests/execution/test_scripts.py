@@ -268,7 +268,9 @@ async def recorded(executor: Recorder, skill: Path, options: ExecutionOptions) -
     return await runner.run(ScriptRequest(skill="demo", directory=str(skill), path="scripts/a.py", arguments=("x",)))
 
 
-async def test_what_is_launched_and_what_it_may_see(skill: Path) -> None:
+async def test_what_is_launched_and_what_it_may_see(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("HTTP_PROXY", "http://user:password@proxy.example:3128")
     write(skill, "scripts/a.py", "print(1)")
     executor = Recorder()
     done = await recorded(executor, skill, ExecutionOptions())
@@ -279,7 +281,10 @@ async def test_what_is_launched_and_what_it_may_see(skill: Path) -> None:
     assert (launch.purpose, launch.deadline_s, launch.max_output_bytes) == ("script", 60.0, 32 * 1024)
     assert launch.network.mode == "none"
     assert done.text == "Ran scripts/a.py (exit code 0, sandbox: double)\n(no output)"
+    assert "HTTPS_PROXY" not in launch.env
     await recorded(executor, skill, ExecutionOptions(scripts_network=True, code_network=False))
+    assert executor.launches[-1].env["HTTPS_PROXY"] == "http://proxy.example:3128"
+    assert "HTTP_PROXY" not in executor.launches[-1].env
     await recorded(executor, skill, ExecutionOptions(scripts_network=False, code_network=True))
     assert [launch.network.mode for launch in executor.launches] == ["none", "open", "none"]
 

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from satchel.errors import PathError
 from satchel.execution.bundle import read_script, unix_copy
+from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.declared import REQUIREMENTS, header_packages, required_packages
 from satchel.execution.environment import (
     find_program,
@@ -171,7 +172,8 @@ class ScriptRunner:
         granted = self._options.grants.get(request.skill, ())
         allowed = (name for name in granted if self._options.grants_provider_keys or not is_provider_key(name))
         given = {name: self._host[name] for name in allowed if name in self._host}
-        environment = given | session_environment(workspace, self._host) | {SKILL_DIR: directory}
+        network = open_network(workspace, self._host) if self._options.scripts_network else OpenNetwork()
+        environment = {**given, **session_environment(workspace, self._host), **network.env, SKILL_DIR: directory}
         # Authors write scripts that import each other from the skill's root, where their own harness starts them.
         environment["PYTHONPATH"] += os.pathsep + directory
         program, needs = find_program(command[0], workspace, environment)
@@ -184,7 +186,7 @@ class ScriptRunner:
             purpose="script",
             cwd=workspace.work,
             env=environment,
-            readable=tuple(dict.fromkeys((*readable, *needs, request.directory, directory))),
+            readable=tuple(dict.fromkeys((*readable, *needs, *network.readable, request.directory, directory))),
             writable=writable,
             network=Network(mode="open" if self._options.scripts_network else "none"),
             deadline_s=self._options.script_timeout_s,
