@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from satchel.execution.results import render_outcome
-from satchel.execution.workspace import ProducedFile
+from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Captured, Confinement, Outcome, Stopped
 
 FULL = Confinement(backend="bubblewrap", writes=True, network=True, home=True, process_tree=True)
@@ -43,3 +43,10 @@ def test_a_program_that_was_stopped_is_never_told_as_one_that_ended() -> None:
         assert said in text.partition("\n")[0]
         assert "after 2 s" in text
         assert "exit code" not in text
+
+
+def test_a_list_that_was_cut_does_not_pass_for_all_there_is() -> None:
+    files = [ProducedFile(path=f"{number}.txt", bytes=1) for number in range(MOST_SHOWN)]
+    assert "listed" not in render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files[1:])
+    told = render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files)
+    assert told.endswith("- 39.txt (1 B)\n(no more than 40 are listed)")
