@@ -72,9 +72,17 @@ def test_gaps_are_said_in_the_words_of_the_record():
     assert "with the network, which nothing holds back" in said
 
 
+@pytest.mark.parametrize("confinement", [PART, Confinement(backend="none", gaps=(GAP_WRITES, GAP_NETWORK))])
+def test_scripts_that_little_holds_are_said_even_where_only_trouble_is(confinement: Confinement):
+    (said,) = told(ExecutionOptions(scripts=True, sandbox="preferred"), _Backend(confinement), only_trouble=True)
+    assert said.startswith("WARNING: scripts of skills run with the network, which nothing holds back, ")
+    assert said.endswith(f"Not confined on this host: {GAP_WRITES}; {GAP_NETWORK}")
+
+
 def test_unconfined_code_is_said_loudly_only_where_it_is():
     options = ExecutionOptions(code=True, unconfined=True)
-    assert "WARNING: --code-exec-unconfined" in lines(options, PART)
+    assert "WARNING: --code-exec-unconfined: what a model writes is not fully confined" in lines(options, PART)
+    assert "may do all that this program may" in lines(options, Confinement(backend="none", gaps=(GAP_WRITES,)))
     assert "WARNING: --code-exec-unconfined" in "".join(told(options, _Backend(PART), only_trouble=True))
     assert "WARNING" not in lines(options, FULL)
 

@@ -153,6 +153,13 @@ async def test_required_starts_nothing_where_nothing_holds_everything(monkeypatc
         await found.executor.run(Launch(command=("true",), purpose="script", cwd="/"))
     assert caught.value.code == "sandbox-unavailable"
     assert "no OS sandbox" in caught.value.message
+
+
+async def test_unconfined_still_takes_what_holds_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_full(monkeypatch, Faulty(PART))
+    assert (await detect("required", unconfined=True)).executor.confinement is PART
+    module._found.clear()
+    without_full(monkeypatch)
     assert (await detect("required", unconfined=True)).executor.confinement.backend == "none"
 
 

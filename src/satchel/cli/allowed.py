@@ -63,8 +63,12 @@ def told(options: ExecutionOptions, executor: Executor, *, only_trouble: bool = 
             lines.append(f"  hint: {line(row.hint)}")
         elif not only_trouble:
             lines.append(f"{row.what:<10} {line(row.detail)}")
+        elif row.what == "scripts" and not executor.confinement.is_full:
+            lines.append(f"WARNING: {row.what} {line(row.detail)}")
     if options.code and options.unconfined and not executor.confinement.is_full:
-        lines.append("WARNING: --code-exec-unconfined: what a model writes may do all that this program may.")
+        is_bare = executor.confinement.backend == "none"
+        what = "may do all that this program may" if is_bare else "is not fully confined"
+        lines.append(f"WARNING: --code-exec-unconfined: what a model writes {what}.")
     return tuple(lines)
 
 
