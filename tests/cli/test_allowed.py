@@ -111,3 +111,10 @@ def test_a_backend_in_words():
     )
     assert confines(FULL) == "confines writes, network, home, process tree"
     assert confines(Confinement(backend="none", gaps=("a",))) == "confines nothing; open: a"
+
+
+def test_what_is_given_to_a_skill_is_said():
+    options = ExecutionOptions(scripts=True, grants={"pdf": ("DEMO_TOKEN", "OTHER")})
+    assert told(options, _Backend(FULL)) == (
+        "scripts    of skills run, DEMO_TOKEN and OTHER given to pdf, without a network, confined by bubblewrap 0.12.0",
+    )

@@ -91,10 +91,11 @@ def _scripts(options: ExecutionOptions, executor: Executor) -> Allowed:
             detail="scripts of skills are not run",
             hint="--skills-allow-exec lets models run them.",
         )
+    given = "".join(f", {' and '.join(names)} given to {skill}," for skill, names in options.grants.items())
     return Allowed(
         what="scripts",
         is_on=True,
-        detail=f"of skills run {_terms(executor, has_network=options.scripts_network)}",
+        detail=f"of skills run{given} {_terms(executor, has_network=options.scripts_network)}",
         refusal=refusal(executor, options.sandbox),
         hint="satchel doctor says how to get a sandbox; --skills-sandbox preferred does with what there is.",
     )

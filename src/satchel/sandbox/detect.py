@@ -83,7 +83,8 @@ async def detect(mode: Mode, *, unconfined: bool = False, bwrap_floor: str = "")
     """The executor for ``mode`` on this host; what was found is known for the rest of the process.
 
     "required" takes a backend that holds everything or starts nothing, "preferred" the best that there is, "off" none.
-    ``unconfined`` lets "required" choose as "preferred" does: what holds a part is better than nothing. ``bwrap_floor`` is the oldest version of bubblewrap to accept.
+    ``unconfined`` lets "required" choose as "preferred" does: what holds a part is better than nothing.
+    ``bwrap_floor`` is the oldest version of bubblewrap to accept.
     """
     if mode == "off":
         bare = UnconfinedExecutor()
