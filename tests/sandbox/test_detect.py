@@ -196,6 +196,7 @@ async def test_a_backend_that_cannot_start_says_why_and_what_to_do() -> None:
     stopped, reason = await try_canaries(Faulty(error=SandboxError("sandbox-unavailable", words)))
     assert (stopped, reason) == ({}, words.rstrip("."))
     assert "container" in module._hint(reason)
+    assert "chmod u-s" in module._hint("The --size option is not permitted in setuid mode")
     assert module._hint("something else") == ""
 
 

@@ -28,6 +28,7 @@ _HINTS = (
     ("unshare: No space left", "Let the kernel make user namespaces: sysctl user.max_user_namespaces=15000."),
     ("No permissions to create new namespace", "A container has to allow user namespaces in its seccomp profile."),
     ("unshare: Operation not permitted", "A container has to allow user namespaces in its seccomp profile."),
+    ("setuid mode", "Take the setuid bit from bwrap (chmod u-s) where the kernel allows user namespaces."),
     ("uid map: Permission denied", "AppArmor may hold back user namespaces: it needs a profile that allows userns."),
     ("Can't mount proc", "A container has to leave /proc uncovered: --security-opt systempaths=unconfined."),
 )
