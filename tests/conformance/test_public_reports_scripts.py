@@ -81,6 +81,7 @@ async def test_s29_no_execute_bit_no_shebang_and_no_line_end_decides(tmp_path: P
     assert results["scripts/a.sh"].text.startswith("Ran scripts/a.sh (exit code 1, ")
     assert results["scripts/a.sh"].text.endswith("(no output)")
     assert [stdout(results[path]) for path in list(scripts)[1:]] == ["ok", "c", "shell", "one"]
+    assert results["scripts/e.sh"].ok  # "exit 0" and a carriage return is no number
     missing = await ran(folder, "scripts/b.py", "", workspace, interpreters={".py": ("no-such-python",)})
     assert "no-such-python is not installed" in missing.text
 
