@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from satchel.cli.allowed import allowed, confined_by, confines, told
+from satchel.cli.allowed import allowed, confined_by, confines, held_by, shape, told
 from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.ports.execution import GAP_NETWORK, GAP_WRITES, Confinement
 from satchel.testing.fake_executor import FakeExecutor
@@ -95,6 +95,8 @@ def test_scripts_are_not_let_out_by_the_word_for_code():
 def test_a_backend_that_cannot_run_says_why():
     scripts, _, _ = allowed(ALL, _Backend(FULL, "User namespaces are turned off."))
     assert scripts.refusal == "User namespaces are turned off."
+    assert held_by(_Backend(FULL, "User namespaces are turned off.")) is None
+    assert held_by(_Backend(PART)) == shape(PART)
 
 
 @pytest.mark.parametrize(("confinement", "is_bound"), [(FULL, True), (PART, False)])

@@ -52,6 +52,11 @@ def shape(confinement: Confinement) -> dict[str, object]:
     return {**asdict(confinement), "gaps": list(confinement.gaps), "is_full": confinement.is_full}
 
 
+def held_by(executor: Executor) -> dict[str, object] | None:
+    """The record of what runs programs here as JSON has it, None where nothing runs any."""
+    return None if executor.unavailable_reason else shape(executor.confinement)
+
+
 def told(options: ExecutionOptions, executor: Executor, *, only_trouble: bool = False) -> tuple[str, ...]:
     """The lines for people about what is allowed: what confines it, and warnings of what will not run or is open."""
     lines: list[str] = []

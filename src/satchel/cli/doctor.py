@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from satchel import __version__
-from satchel.cli.allowed import allowed, confines, shape
+from satchel.cli.allowed import allowed, confines, held_by, shape
 from satchel.cli.console import line, print_json, say
 from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.probe import Probed
@@ -232,4 +232,4 @@ def _sandbox_json(sandbox: Detected) -> dict[str, object]:
         }
         for item in sandbox.report
     ]
-    return {"backends": backends, "used": shape(sandbox.executor.confinement)}
+    return {"backends": backends, "used": held_by(sandbox.executor)}
