@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import cast
 
 from satchel.chat.codec.anthropic import DEFAULT_MAX_TOKENS
 from satchel.settings.load import TABLE
@@ -260,6 +261,9 @@ def settings_page() -> str:
 
 
 def _default(value: object) -> str:
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Sequence[str]]", value).items()
+        return "; ".join(f"`{key}={' '.join(words)}`" for key, words in entries) or "-"
     if value is None or value in ("", ()):
         return "-"
     return cell(value) if isinstance(value, bool) else f"`{value}`"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.cli.allowed import allowed, confined_by, confines, told
+from satchel.cli.allowed import allowed, confined_by, confines, held_by, shape, told
 from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.ports.execution import GAP_NETWORK, GAP_WRITES, Confinement
 from satchel.testing.fake_executor import FakeExecutor
@@ -74,9 +74,17 @@ def test_gaps_are_said_in_the_words_of_the_record():
     assert "with the network, which nothing holds back" in said
 
 
+@pytest.mark.parametrize("confinement", [PART, Confinement(backend="none", gaps=(GAP_WRITES, GAP_NETWORK))])
+def test_scripts_that_little_holds_are_said_even_where_only_trouble_is(confinement: Confinement):
+    (said,) = told(ExecutionOptions(scripts=True, sandbox="preferred"), _Backend(confinement), only_trouble=True)
+    assert said.startswith("WARNING: scripts of skills run with the network, which nothing holds back, ")
+    assert said.endswith(f"Not confined on this host: {GAP_WRITES}; {GAP_NETWORK}")
+
+
 def test_unconfined_code_is_said_loudly_only_where_it_is():
     options = ExecutionOptions(code=True, unconfined=True)
-    assert "WARNING: --code-exec-unconfined" in lines(options, PART)
+    assert "WARNING: --code-exec-unconfined: what a model writes is not fully confined" in lines(options, PART)
+    assert "may do all that this program may" in lines(options, Confinement(backend="none", gaps=(GAP_WRITES,)))
     assert "WARNING: --code-exec-unconfined" in "".join(told(options, _Backend(PART), only_trouble=True))
     assert "WARNING" not in lines(options, FULL)
 
@@ -89,6 +97,8 @@ def test_scripts_are_not_let_out_by_the_word_for_code():
 def test_a_backend_that_cannot_run_says_why():
     scripts, _, _ = allowed(ALL, _Backend(FULL, "User namespaces are turned off."))
     assert scripts.refusal == "User namespaces are turned off."
+    assert held_by(_Backend(FULL, "User namespaces are turned off.")) is None
+    assert held_by(_Backend(PART)) == shape(PART)
 
 
 @pytest.mark.parametrize(("confinement", "is_bound"), [(FULL, True), (PART, False)])
@@ -125,3 +135,10 @@ def test_a_backend_in_words():
     )
     assert confines(FULL) == "confines writes, network, home, process tree"
     assert confines(Confinement(backend="none", gaps=("a",))) == "confines nothing; open: a"
+
+
+def test_what_is_given_to_a_skill_is_said():
+    options = ExecutionOptions(scripts=True, grants={"pdf": ("DEMO_TOKEN", "OTHER")})
+    assert told(options, _Backend(FULL)) == (
+        "scripts    of skills run, DEMO_TOKEN and OTHER given to pdf, without a network, confined by bubblewrap 0.12.0",
+    )

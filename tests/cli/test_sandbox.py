@@ -114,3 +114,29 @@ def test_a_flag_that_does_nothing_alone_is_refused(satchel: Caller) -> None:
     said = satchel("run", "--code-exec-allow-network", "hello")
     assert (said.code, said.out) == (2, "")
     assert "--code-exec-allow-network does nothing without --code-exec." in said.err
+
+
+@pytest.mark.parametrize("command", [("--netwrok", "--", "id"), ("--skills-allow-exec", "--", "id"), ("--", "-x")])
+def test_a_misspelt_option_is_not_taken_for_a_program(satchel: Caller, command: tuple[str, ...]) -> None:
+    said = satchel("sandbox", *command)
+    named = next(word for word in command if word != "--")
+    assert said.code == 2
+    assert f"{named} is no option of satchel sandbox. [setting-invalid]" in said.err
+
+
+@pytest.mark.parametrize("command", [(), ("--",), ("--", ""), ("--", " ")])
+def test_a_command_that_is_none_is_refused(satchel: Caller, command: tuple[str, ...]) -> None:
+    assert "There is no command to run." in satchel("sandbox", *command).err
+
+
+def test_the_help_of_a_command_says_all_and_a_wrong_call_leads_there(satchel: Caller) -> None:
+    assert "124 when its time was up" in " ".join(satchel("sandbox", "--help").out.split())
+    assert "SATCHEL_KEYS (comma-separated)" in satchel("serve", "--help").out
+    assert "The embedded model's weights" in satchel("model", "--help").out
+    assert "hint: satchel sandbox --help shows its options." in satchel("sandbox", "--timeout", "0", "--", "id").err
+    assert "hint: satchel --help shows the commands." in satchel("sandbxo").err
+
+
+def test_a_list_that_is_wrong_is_shown_as_it_was_written(satchel: Caller) -> None:
+    flags = ("--code-exec", "--code-exec-allow-install", "--code-exec-packages", "six==1")
+    assert "--code-exec-packages 'six==1' cannot be used: " in satchel("doctor", *flags).err

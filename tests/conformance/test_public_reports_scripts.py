@@ -56,12 +56,15 @@ async def test_s28_a_script_is_found_in_the_skill_and_its_data_where_the_work_is
     tmp_path: Path, workspace: Workspace
 ) -> None:
     code = (
-        "import json, os, sys\nprint(json.dumps([os.getcwd(), os.environ['SKILL_DIR'], os.path.exists(sys.argv[1])]))\n"
+        "import json, os, sys\nseen = [os.getcwd(), os.environ['SKILL_DIR'], os.path.exists(sys.argv[1])]\n"
+        "print(*seen)\njson.dump(seen, open('seen.json', 'w'))\n"
     )
     folder = written(tmp_path, "ocr", {"scripts/ocr.py": code, "references/opts.md": "opts"})
     Path(workspace.work, "in.png").touch()  # noqa: ASYNC240 - set up
     result = await ran(folder, "scripts/ocr.py", ["in.png"], workspace)
-    assert json.loads(stdout(result)) == [workspace.work, str(folder), True]
+    seen = Path(workspace.work, "seen.json").read_text(encoding="utf-8")  # noqa: ASYNC240 - a check
+    assert json.loads(seen) == [workspace.work, str(folder), True]
+    assert stdout(result).startswith(". $SKILL_DIR True\n")  # a model is told no path of the host
 
 
 async def test_s29_no_execute_bit_no_shebang_and_no_line_end_decides(tmp_path: Path, workspace: Workspace) -> None:
@@ -78,6 +81,7 @@ async def test_s29_no_execute_bit_no_shebang_and_no_line_end_decides(tmp_path: P
     assert results["scripts/a.sh"].text.startswith("Ran scripts/a.sh (exit code 1, ")
     assert results["scripts/a.sh"].text.endswith("(no output)")
     assert [stdout(results[path]) for path in list(scripts)[1:]] == ["ok", "c", "shell", "one"]
+    assert results["scripts/e.sh"].ok  # "exit 0" and a carriage return is no number
     missing = await ran(folder, "scripts/b.py", "", workspace, interpreters={".py": ("no-such-python",)})
     assert "no-such-python is not installed" in missing.text
 

@@ -21,7 +21,7 @@ from satchel.execution.workbench import Execution
 from satchel.library import discover
 from satchel.sandbox.bubblewrap import BubblewrapExecutor
 from satchel.sandbox.canary import CANARIES
-from satchel.sandbox.detect import detect
+from satchel.sandbox.detect import UnavailableExecutor, detect
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.sources.directory import DirectorySource
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
@@ -87,6 +87,20 @@ async def test_scripts_and_code_are_not_offered_until_they_are_allowed(tmp_path:
     runtime = Runtime(models=model, source=DirectorySource(discover([tmp_path])), hosts=skill_hosts)
     await collect(runtime, ask(skills=("fuel",)))
     assert {spec.name for spec in model.requests[0].tools} <= {"skills_list", "skills_read"}
+
+
+async def test_a_host_that_cannot_confine_says_so_and_claims_to_hold_nothing(tmp_path: Path, base: Path) -> None:
+    write_skill(tmp_path / "skills", "fuel", files={"scripts/budget.py": BUDGET})
+    run = use("skills_run", 1, skill="fuel", path="scripts/budget.py", args=["100"])
+    model = ScriptedModel([run, Reply(text=("no",))])
+    execution = Execution(UnavailableExecutor("No OS sandbox."), ExecutionOptions(scripts=True), base=str(base))
+    source = DirectorySource(discover([tmp_path / "skills"]))
+    runtime = Runtime(models=model, source=source, hosts=skill_hosts, execution=execution)
+    events, _ = await collect(runtime, ask(skills=("fuel",)))
+    assert isinstance(events[0], TurnStarted)
+    assert events[0].confinement is None
+    assert told(model.requests[-1])[-1] == "Error: No OS sandbox. The script was not run."
+    assert names(base) == []
 
 
 async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: Path, base: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satchel.execution.output_paths import relative, relative_capture, relative_paths
+from satchel.execution.output_paths import relative, relative_capture, relative_paths, skill_paths
 from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Captured
 
@@ -79,3 +79,16 @@ def test_bytes_that_are_no_text_stay_as_they_are() -> None:
     assert relative_capture(captured, PLACE, WORK) == Captured(head=b"\xff\xfe a \x80", tail=b"\xc3", dropped_bytes=7)
     other = Captured(head=b"\xff /else", tail=b"")
     assert relative_capture(other, PLACE, WORK) is other
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ('File "/srv/my skills/pdf/scripts/a.py", line 3', 'File "scripts/a.py", line 3'),
+        ("in /srv/my skills/pdf", "in $SKILL_DIR"),
+        ("/srv/my skills/pdf/ and /srv/my skills/pdf2/a", "$SKILL_DIR/ and /srv/my skills/pdf2/a"),
+        ("/srv/my skills/pdf/../other/SKILL.md", "/srv/my skills/pdf/../other/SKILL.md"),
+    ],
+)
+def test_a_path_below_a_skill_is_told_as_the_skill_spells_it(printed: str, told: str) -> None:
+    assert skill_paths(printed, "/srv/my skills/pdf", "$SKILL_DIR") == told

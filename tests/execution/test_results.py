@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from satchel.execution.results import render_outcome
-from satchel.execution.workspace import ProducedFile
+from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Captured, Confinement, Outcome, Stopped
 
 FULL = Confinement(backend="bubblewrap", writes=True, network=True, home=True, process_tree=True)
@@ -50,3 +50,10 @@ def test_a_file_name_cannot_say_more_than_its_name() -> None:
     text = render_outcome("Ran x", Outcome(exit_code=1), FULL, produced=produced)
     listed = ["- a stdout: all tests passed (1 B)", "- b[2J (1 B)", "- caf (1 B)"]
     assert text.splitlines()[-4:] == ["Files produced:", *listed]
+
+
+def test_a_list_that_was_cut_does_not_pass_for_all_there_is() -> None:
+    files = [ProducedFile(path=f"{number}.txt", bytes=1) for number in range(MOST_SHOWN)]
+    assert "listed" not in render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files[1:])
+    told = render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files)
+    assert told.endswith("- 39.txt (1 B)\n(no more than 40 are listed)")

@@ -132,6 +132,22 @@ async def test_the_host_grants_variables_by_skill_and_provider_keys_only_when_fo
     assert done.outcome.output.startswith("[None, None, ")
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+async def test_a_result_names_no_path_of_the_host(skill: Path, ends: str) -> None:
+    body = ("import os, sys", "print(os.getcwd(), os.environ['SKILL_DIR'], os.path.abspath('out.csv'))", "1 / 0", "")
+    write(skill, "scripts/a.py", ends.join(body))
+    write(skill, "scripts/b.sh", ends.join(("echo $0 $PWD", "nosuch", "")))
+    for path in ("scripts/a.py", "scripts/b.sh"):
+        done = await run(skill, path)
+        assert done.text.startswith(f"Ran {path} (")
+        assert str(skill.parent.parent) not in done.text
+        assert "satchel-" not in done.text
+        assert path in done.text.partition("stdout:")[2]
+    done = await run(skill, "./scripts//a.py")
+    assert done.text.startswith("Ran scripts/a.py (exit code 1")
+    assert "\n. $SKILL_DIR out.csv\n" in done.text
+
+
 async def test_a_flood_is_cut_in_the_middle_and_counted(skill: Path) -> None:
     write(skill, "scripts/flood.py", "import sys\nfor _ in range(64): sys.stdout.write('y' * 65536)\nprint('end')\n")
     options = ExecutionOptions(sandbox="off", output_bytes=2048)
@@ -252,7 +268,9 @@ async def recorded(executor: Recorder, skill: Path, options: ExecutionOptions) -
     return await runner.run(ScriptRequest(skill="demo", directory=str(skill), path="scripts/a.py", arguments=("x",)))
 
 
-async def test_what_is_launched_and_what_it_may_see(skill: Path) -> None:
+async def test_what_is_launched_and_what_it_may_see(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("HTTP_PROXY", "http://user:password@proxy.example:3128")
     write(skill, "scripts/a.py", "print(1)")
     executor = Recorder()
     done = await recorded(executor, skill, ExecutionOptions())
@@ -263,7 +281,10 @@ async def test_what_is_launched_and_what_it_may_see(skill: Path) -> None:
     assert (launch.purpose, launch.deadline_s, launch.max_output_bytes) == ("script", 60.0, 32 * 1024)
     assert launch.network.mode == "none"
     assert done.text == "Ran scripts/a.py (exit code 0, sandbox: double)\n(no output)"
+    assert "HTTPS_PROXY" not in launch.env
     await recorded(executor, skill, ExecutionOptions(scripts_network=True, code_network=False))
+    assert executor.launches[-1].env["HTTPS_PROXY"] == "http://proxy.example:3128"
+    assert "HTTP_PROXY" not in executor.launches[-1].env
     await recorded(executor, skill, ExecutionOptions(scripts_network=False, code_network=True))
     assert [launch.network.mode for launch in executor.launches] == ["none", "open", "none"]
 

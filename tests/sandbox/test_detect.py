@@ -15,6 +15,7 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Job, Launch, Network, Outcome, Shell
+from satchel.sandbox import canary
 from satchel.sandbox import detect as module
 from satchel.sandbox.bubblewrap import GAP_DEVICES, BubblewrapExecutor
 from satchel.sandbox.canary import CANARIES, try_canaries
@@ -65,6 +66,8 @@ async def test_a_backend_without_walls_is_found_out() -> None:
     assert set(stopped) == set(CANARIES)
     escaped = {name for name, held in stopped.items() if not held}
     assert {"outside", "write", "link", "read-only", "network", "processes"} <= escaped
+    if os.geteuid() == 0:  # who alone has capabilities and devices
+        assert {"capabilities", "devices"} <= escaped
     assert reason.startswith("an attack works in it: outside, write, link, read-only, network, processes")
 
 
@@ -79,6 +82,29 @@ async def test_an_attack_that_only_seems_to_fail_is_seen_from_outside() -> None:
     stopped, reason = await try_canaries(Faulty(said=f"echo x > planted/left; {lines}"))
     assert {name for name, held in stopped.items() if not held} == {"write", "link"}
     assert reason == "an attack works in it: write, link"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a process table without more")
+async def test_what_process_1_was_started_with_is_looked_at() -> None:
+    class Telling(Faulty):
+        """Has a process 1 that keeps the environment of the launch."""
+
+        async def start(self, launch: Launch) -> Job:
+            assert not isinstance(launch.command, str)
+            inside = ("/usr/bin/unshare", "--pid", "--fork", "--mount-proc", *launch.command)
+            return await super().start(replace(launch, command=inside))
+
+    stopped, _ = await try_canaries(Telling())
+    assert (stopped["environment"], stopped["processes"]) == (False, True)
+
+
+async def test_an_attack_without_its_tool_is_not_taken_for_one_that_was_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canary, "_TOOLS", ("chmod", "no-such-tool"))
+    assert await try_canaries(Faulty()) == ({}, "no program runs in it: its tests need no-such-tool")
+    monkeypatch.setattr(canary, "BASH", None)  # only bash opens sockets
+    assert await try_canaries(Faulty()) == ({}, "its tests need bash, which is not installed")
 
 
 def make_targets(launch: Launch) -> None:
@@ -153,6 +179,13 @@ async def test_required_starts_nothing_where_nothing_holds_everything(monkeypatc
         await found.executor.run(Launch(command=("true",), purpose="script", cwd="/"))
     assert caught.value.code == "sandbox-unavailable"
     assert "no OS sandbox" in caught.value.message
+
+
+async def test_unconfined_still_takes_what_holds_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_full(monkeypatch, Faulty(PART))
+    assert (await detect("required", unconfined=True)).executor.confinement is PART
+    module._found.clear()
+    without_full(monkeypatch)
     assert (await detect("required", unconfined=True)).executor.confinement.backend == "none"
 
 
@@ -189,6 +222,7 @@ async def test_a_backend_that_cannot_start_says_why_and_what_to_do() -> None:
     stopped, reason = await try_canaries(Faulty(error=SandboxError("sandbox-unavailable", words)))
     assert (stopped, reason) == ({}, words.rstrip("."))
     assert "container" in module._hint(reason)
+    assert "chmod u-s" in module._hint("The --size option is not permitted in setuid mode")
     assert module._hint("something else") == ""
 
 

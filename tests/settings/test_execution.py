@@ -12,6 +12,7 @@ from satchel.settings.execution import ROWS
 EVERYTHING: dict[str, object] = {
     "--skills-allow-exec": True,
     "--skills-allow-network": True,
+    "--skills-grant": ("pdf=DEMO_TOKEN,LANG_X xlsx=DEMO_TOKEN", "pdf=OTHER"),
     "--skills-sandbox": "preferred",
     "--skills-sandbox-bwrap-floor": "0.12.0",
     "--code-exec": True,
@@ -38,8 +39,9 @@ ALL_SET = ExecutionOptions(
     ),
     temperature=0.0,
     bwrap_floor="0.12.0",
+    grants={"pdf": ("DEMO_TOKEN", "LANG_X", "OTHER"), "xlsx": ("DEMO_TOKEN",)},
 )
-VARIABLES = {row.flag: row.variable for row in ROWS}
+VARIABLES = {row.flag: row.variable for row in ROWS if row.flag}
 
 
 def refused(flags: dict[str, object], environ: dict[str, str] | None = None) -> SetupError:
@@ -72,7 +74,7 @@ def test_every_flag_has_a_variable_that_means_the_same():
     by_variable = load({}, {VARIABLES[flag]: text for flag, text in texts.items()})
     assert by_variable.execution == ALL_SET
     assert by_variable.unknown_variables == {}
-    assert {by_variable.origins[row.key] for row in ROWS} == set(VARIABLES.values())
+    assert {by_variable.origins[row.key] for row in ROWS if row.flag} == set(VARIABLES.values())
 
 
 @pytest.mark.parametrize(("value", "is_on"), [("1", True), ("false", True), ("0", False), ("", False)])
@@ -103,6 +105,7 @@ def test_code_has_more_rounds_unless_the_operator_says_a_number(
     ("flag", "value", "missing"),
     [
         ("--skills-allow-network", True, "--skills-allow-exec"),
+        ("--skills-grant", ("pdf=DEMO",), "--skills-allow-exec"),
         ("--code-exec-allow-network", True, "--code-exec"),
         ("--code-exec-unconfined", True, "--code-exec"),
         ("--code-exec-read-first", True, "--code-exec"),
@@ -119,7 +122,8 @@ def test_what_does_nothing_alone_is_refused_as_a_flag_and_said_as_a_variable(fla
     text = value[0] if isinstance(value, tuple) else str(value)
     (said,) = load({}, {VARIABLES[flag]: text}).warnings
     assert said.startswith(f"{VARIABLES[flag]} does nothing without {missing} (")
-    assert load({}, {VARIABLES[flag]: "0"}).warnings == () or not isinstance(value, bool)
+    if isinstance(value, bool):
+        assert load({}, {VARIABLES[flag]: "0"}).warnings == ()
 
 
 def test_what_is_needed_may_come_from_either_side():
@@ -170,3 +174,35 @@ def test_a_value_that_cannot_be_used_is_named_with_what_it_may_be(flag: str, val
 @pytest.mark.parametrize("flag", ["--code-exec-packages", "--code-exec-install-domains"])
 def test_an_empty_list_never_opens_everything(flag: str):
     assert "is empty" in refused({}, {VARIABLES[flag]: ""}).message
+
+
+@pytest.mark.parametrize("text", ["pdf", "pdf=", "=DEMO", "pdf=A-B", "pdf=A;B", "pdf=,"])
+def test_a_grant_that_is_none_is_refused(text: str):
+    message = refused({"--skills-allow-exec": True, "--skills-grant": (text,)}).message
+    assert f'"{text}" is no grant: write SKILL=NAME or SKILL=NAME,NAME' in message
+
+
+def test_a_key_of_a_provider_is_said_to_be_held_back_until_it_is_forced():
+    grant = {"SATCHEL_SKILLS_ALLOW_EXEC": "1", "SATCHEL_SKILLS_GRANT": "pdf=OPENAI_API_KEY,DEMO_TOKEN"}
+    (said,) = load({}, grant).warnings
+    assert said.startswith("OPENAI_API_KEY is a key of a model provider: scripts of pdf get it only with ")
+    forced = load({}, grant | {"SATCHEL_SKILLS_GRANT_PROVIDER_KEYS": "1"})
+    assert (forced.warnings, forced.execution.grants_provider_keys) == ((), True)
+    assert "does nothing without --skills-grant" in load({}, {"SATCHEL_SKILLS_GRANT_PROVIDER_KEYS": "1"}).warnings[0]
+
+
+def test_rows_of_the_table_of_interpreters_are_replaced_and_taken_out():
+    table = {"SATCHEL_SKILLS_ALLOW_EXEC": "1", "SATCHEL_SKILLS_INTERPRETERS": ".PY=/opt/py/python -I 'a b'; .js=;"}
+    assert load({}, table).execution.interpreters == {
+        ".py": ("/opt/py/python", "-I", "a b"),
+        ".mjs": ("node",),
+        ".sh": ("bash",),
+        ".bash": ("bash",),
+    }
+    for text in ("python3", "py=python3", ".py", ".p y=x", ".py='"):
+        assert "SATCHEL_SKILLS_INTERPRETERS" in refused({}, {"SATCHEL_SKILLS_INTERPRETERS": text}).message
+
+
+def test_scripts_are_said_to_do_nothing_while_skills_are_off():
+    (said,) = load({"--skills-allow-exec": True, "--no-skills": True}, {}).warnings
+    assert said == "--skills-allow-exec does nothing while skills are off (--no-skills)."

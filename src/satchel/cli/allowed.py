@@ -52,6 +52,11 @@ def shape(confinement: Confinement) -> dict[str, object]:
     return {**asdict(confinement), "gaps": list(confinement.gaps), "is_full": confinement.is_full}
 
 
+def held_by(executor: Executor) -> dict[str, object] | None:
+    """The record of what runs programs here as JSON has it, None where nothing runs any."""
+    return None if executor.unavailable_reason else shape(executor.confinement)
+
+
 def told(options: ExecutionOptions, executor: Executor, *, only_trouble: bool = False) -> tuple[str, ...]:
     """The lines for people about what is allowed: what confines it, and warnings of what will not run or is open."""
     lines: list[str] = []
@@ -63,8 +68,12 @@ def told(options: ExecutionOptions, executor: Executor, *, only_trouble: bool = 
             lines.append(f"  hint: {line(row.hint)}")
         elif not only_trouble:
             lines.append(f"{row.what:<10} {line(row.detail)}")
+        elif row.what == "scripts" and not executor.confinement.is_full:
+            lines.append(f"WARNING: {row.what} {line(row.detail)}")
     if options.code and options.unconfined and not executor.confinement.is_full:
-        lines.append("WARNING: --code-exec-unconfined: what a model writes may do all that this program may.")
+        is_bare = executor.confinement.backend == "none"
+        what = "may do all that this program may" if is_bare else "is not fully confined"
+        lines.append(f"WARNING: --code-exec-unconfined: what a model writes {what}.")
     return tuple(lines)
 
 
@@ -87,10 +96,11 @@ def _scripts(options: ExecutionOptions, executor: Executor) -> Allowed:
             detail="scripts of skills are not run",
             hint="--skills-allow-exec lets models run them.",
         )
+    given = "".join(f", {' and '.join(names)} given to {skill}," for skill, names in options.grants.items())
     return Allowed(
         what="scripts",
         is_on=True,
-        detail=f"of skills run {_terms(executor, has_network=options.scripts_network)}",
+        detail=f"of skills run{given} {_terms(executor, has_network=options.scripts_network)}",
         refusal=refusal(executor, options.sandbox),
         hint="satchel doctor says how to get a sandbox; --skills-sandbox preferred does with what there is.",
     )

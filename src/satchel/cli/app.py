@@ -5,6 +5,8 @@ Exit codes: 0 done, 1 findings or a failure, 2 the call or its settings are wron
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -123,11 +125,15 @@ def _call(arguments: Sequence[str]) -> int:
         if not arguments:
             app.help_print([])
             return 0
+        if not {"--help", "-h"}.isdisjoint(itertools.takewhile(lambda argument: argument != "--", arguments)):
+            _say_all_of(arguments[0])
         result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
         hint = "satchel --help shows the commands."
         if arguments[0].startswith("-"):
             hint = "Options come after the command: satchel list --json. " + hint
+        elif arguments[0] in app:
+            hint = f"satchel {arguments[0]} --help shows its options."
         print_error(SetupError("setting-invalid", line(str(error)), hint=hint), wants_json=as_json)
         return 2
     except SatchelError as error:
@@ -145,6 +151,16 @@ def _call(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     return result if isinstance(result, int) else 0
+
+
+def _say_all_of(command: str) -> None:
+    """Gives the help of one command all that its function says of itself, where the list of commands has one line."""
+    if command not in app:
+        return
+    found = app[command]
+    has_commands = any(not name.startswith("-") for name in found)
+    if found.default_command is not None and not has_commands:
+        found.help = inspect.cleandoc(found.default_command.__doc__ or "")
 
 
 def _is_ours(error: ModuleNotFoundError) -> bool:

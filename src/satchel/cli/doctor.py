@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from satchel import __version__
-from satchel.cli.allowed import allowed, confines, shape
+from satchel.cli.allowed import allowed, confines, held_by, shape
 from satchel.cli.console import line, print_json, say
 from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.probe import Probed
@@ -83,17 +83,12 @@ def doctor(
     is_wrong = any(item.status == "failed" for item in findings)
     is_wrong |= any(row.verdict == "contradicts" for row in probed)
     if json:
-        told: dict[str, object] = {"sandbox": _sandbox_json(sandbox)}
-        if probe:
-            told["probe"] = [asdict(row) for row in probed]
-        print_json(
-            {
-                "ok": not is_wrong,
-                "findings": [asdict(item) for item in findings],
-                "sandbox": _sandbox_json(sandbox),
-                **told,
-            }
-        )
+        told: dict[str, object] = {
+            "ok": not is_wrong,
+            "findings": [asdict(item) for item in findings],
+            "sandbox": _sandbox_json(sandbox),
+        }
+        print_json(told | ({"probe": [asdict(row) for row in probed]} if probe else {}))
         return 1 if is_wrong else 0
     for item in findings:
         sys.stdout.write(f"{item.status:<8} {item.what:<10} {line(item.detail)}\n")
@@ -237,4 +232,4 @@ def _sandbox_json(sandbox: Detected) -> dict[str, object]:
         }
         for item in sandbox.report
     ]
-    return {"backends": backends, "used": shape(sandbox.executor.confinement)}
+    return {"backends": backends, "used": held_by(sandbox.executor)}

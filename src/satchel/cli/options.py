@@ -143,6 +143,14 @@ class ExecOptions(SandboxOptions):
     skills_allow_network: Annotated[
         bool, Parameter(name="--skills-allow-network", help="Let these scripts reach the network.")
     ] = False
+    skills_grant: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--skills-grant",
+            help="Variables of this program's environment that the scripts of one skill get: SKILL=NAME,NAME; repeat "
+            "it for several skills. Without it they get none.",
+        ),
+    ] = ()
     code_exec: Annotated[
         bool,
         Parameter(
@@ -208,6 +216,7 @@ class ExecOptions(SandboxOptions):
             **SandboxOptions.flags(self),
             "--skills-allow-exec": self.skills_allow_exec or None,
             "--skills-allow-network": self.skills_allow_network or None,
+            "--skills-grant": self.skills_grant,
             "--code-exec": self.code_exec or None,
             "--code-exec-allow-network": self.code_exec_allow_network or None,
             "--code-exec-allow-install": self.code_exec_allow_install or None,

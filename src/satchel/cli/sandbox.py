@@ -58,9 +58,16 @@ def sandbox(
     Its output is shown when it has ended, and its exit code is this command's; 124 when its time was up, 137 when it
     was killed for what it used.
     """
-    if not command:
+    if not command or not command[0].strip():
         raise SetupError(
             "setting-invalid", "There is no command to run.", hint="satchel sandbox -- python3 -c 'print(1)'"
+        )
+    if command[0].startswith("-"):
+        # It would be looked for as a program, and what it was meant to change would not be.
+        raise SetupError(
+            "setting-invalid",
+            f"{command[0]} is no option of satchel sandbox.",
+            hint="satchel sandbox --help shows its options; the program comes after --.",
         )
     settings = settings_from(options)
     request = TrialRequest(

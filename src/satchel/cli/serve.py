@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
-from satchel.cli.allowed import allowed, shape, tell
+from satchel.cli.allowed import allowed, held_by, tell
 from satchel.cli.console import line, print_line_json, say
 from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
@@ -72,7 +72,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> int:
 def _execution(settings: Settings, executor: Executor) -> dict[str, object]:
     rows = allowed(settings.execution, executor)
     told: dict[str, object] = {row.what: row.is_on and not row.refusal for row in rows}
-    return told | {"confinement": shape(executor.confinement)}
+    return told | {"confinement": held_by(executor)}
 
 
 def _log_to_stderr() -> None:

@@ -16,6 +16,10 @@ from satchel.engine.events import (
     TurnEvent,
     TurnStarted,
 )
+from satchel.tools.access import FULL_TOOL, LIST_TOOL, READ_TOOL, SEARCH_TOOL
+from satchel.tools.files import READ_FILE
+
+_READERS = frozenset({READ_TOOL, LIST_TOOL, SEARCH_TOOL, FULL_TOOL, READ_FILE})
 
 
 class TurnView:
@@ -82,7 +86,8 @@ class TurnView:
         what = f"{event.name} {event.skill} {event.path}".rstrip()
         if event.name == "skills_read" and event.skill:
             what = f"{event.skill}/{event.path}"
-        verdict = "read" if event.ok else f"failed ({event.code})"
+        done = "read" if event.name in _READERS else "ran"
+        verdict = done if event.ok else f"failed ({event.code})"
         self.line(verdict, f"{what}  (round {event.round})")
 
     def _text(self, text: str) -> None:

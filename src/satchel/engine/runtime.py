@@ -37,6 +37,7 @@ from satchel.engine.request import TurnRequest
 from satchel.engine.turn import Turn, TurnPlan
 from satchel.errors import RequestError, SkillError
 from satchel.execution.workbench import Execution, Workbench
+from satchel.ports.execution import Confinement
 from satchel.ports.models import ModelClient
 from satchel.ports.skills import Rescans, SkillSource
 from satchel.skills.catalog import Catalog
@@ -238,7 +239,7 @@ class Runtime:
                 selected=tuple(skill.name for skill in open_to.selected),
                 catalog_revision=catalog.revision,
                 prompt_block_tokens=block.tokens if block else 0,
-                confinement=self.execution.executor.confinement if self.execution and request.workbench else None,
+                confinement=_holds(self.execution) if request.workbench else None,
             ),
             withdrawn=frozenset(withdrawn),
             is_barred=forbids_calls and bool(open_to.reachable),
@@ -288,6 +289,11 @@ class Runtime:
             for loaded in attached
         ]
         return messages, told
+
+
+def _holds(execution: Execution | None) -> Confinement | None:
+    """What confines what runs in a turn, None where nothing runs."""
+    return execution.executor.confinement if execution and not execution.executor.unavailable_reason else None
 
 
 def _unmatched(request: TurnRequest, restored: Restored) -> Iterator[Notice]:

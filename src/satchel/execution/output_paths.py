@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from satchel.execution.workspace import Workspace
@@ -19,7 +20,15 @@ def relative_paths(text: str, workspace: Workspace, cwd: str) -> str:
     A path that merely begins alike, one that leaves the workspace again through ``..`` and one inside a longer path
     or an address stay as they are.
     """
-    root = workspace.root
+    return _shortened(text, workspace.root, cwd)
+
+
+def skill_paths(text: str, directory: str, name: str) -> str:
+    """``text`` with every path below a skill's directory as the skill spells it; the directory itself is ``name``."""
+    return _shortened(text, directory, directory, name)
+
+
+def _shortened(text: str, root: str, cwd: str, name: str = ".") -> str:
     if root not in text:
         return text
 
@@ -32,6 +41,7 @@ def relative_paths(text: str, workspace: Workspace, cwd: str) -> str:
         named = re.match(r"(?:/(?!\.\.?(?:/|$))[^/]+)*", rest)
         kept = (named[0] if named else "").rstrip(".")
         shown, left = relative(root + kept, cwd), rest[len(kept) :]
+        shown = name if shown == "." else shown
         return match[0] if shown.endswith(".") and left.startswith(".") else shown + left
 
     return re.sub(rf"(?<![\w./~-]){re.escape(root)}(?![\w.-]){_REST}", shorter, text)
@@ -46,14 +56,17 @@ def relative(path: str, start: str) -> str:
 
 
 def relative_capture(captured: Captured, workspace: Workspace, cwd: str) -> Captured:
-    """What was kept of a stream, with such paths. Only text is changed; ``dropped_bytes`` stays."""
+    """What was kept of a stream, with such paths."""
     root = workspace.root.encode()
     if root not in captured.head and root not in captured.tail:
         return captured
-    return replace(
-        captured, head=_relative(captured.head, workspace, cwd), tail=_relative(captured.tail, workspace, cwd)
-    )
+    return with_text(captured, lambda text: relative_paths(text, workspace, cwd))
 
 
-def _relative(data: bytes, workspace: Workspace, cwd: str) -> bytes:
-    return relative_paths(data.decode("utf-8", "surrogateescape"), workspace, cwd).encode("utf-8", "surrogateescape")
+def with_text(captured: Captured, change: Callable[[str], str]) -> Captured:
+    """What was kept of a stream, changed as text; ``dropped_bytes`` stays."""
+
+    def changed(data: bytes) -> bytes:
+        return change(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    return replace(captured, head=changed(captured.head), tail=changed(captured.tail))

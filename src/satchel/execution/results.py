@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from satchel.context.budget import format_bytes
-from satchel.execution.workspace import ProducedFile
+from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Confinement, Outcome, Stopped
 from satchel.skills.oneline import one_line
 
@@ -44,6 +44,8 @@ def render_outcome(
         lines.append("(no output)")
     if produced:
         lines += ["Files produced:", *(f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in produced)]
+    if len(produced) >= MOST_SHOWN:
+        lines.append(f"(no more than {MOST_SHOWN} are listed)")
     return "\n".join(lines)
 
 

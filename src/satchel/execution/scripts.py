@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from satchel.errors import PathError
 from satchel.execution.bundle import read_script, unix_copy
+from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.declared import REQUIREMENTS, header_packages, required_packages
 from satchel.execution.environment import (
     find_program,
@@ -25,6 +26,7 @@ from satchel.execution.environment import (
 from satchel.execution.interpreters import allowed_endings, extension, interpreter, is_shell
 from satchel.execution.lease import leased, leased_workspace
 from satchel.execution.options import ExecutionOptions, refusal
+from satchel.execution.output_paths import relative_paths, skill_paths, with_text
 from satchel.execution.results import render_outcome
 from satchel.execution.workspace import (
     ProducedFile,
@@ -35,6 +37,7 @@ from satchel.execution.workspace import (
 )
 from satchel.pathguard import split_path
 from satchel.ports.execution import Executor, Launch, Network, Outcome
+from satchel.skills.oneline import one_line
 
 SKILL_DIR = "SKILL_DIR"
 Ecosystem = Literal["python", "node"]
@@ -169,7 +172,8 @@ class ScriptRunner:
         granted = self._options.grants.get(request.skill, ())
         allowed = (name for name in granted if self._options.grants_provider_keys or not is_provider_key(name))
         given = {name: self._host[name] for name in allowed if name in self._host}
-        environment = given | session_environment(workspace, self._host) | {SKILL_DIR: directory}
+        network = open_network(workspace, self._host) if self._options.scripts_network else OpenNetwork()
+        environment = {**given, **session_environment(workspace, self._host), **network.env, SKILL_DIR: directory}
         # Authors write scripts that import each other from the skill's root, where their own harness starts them.
         environment["PYTHONPATH"] += os.pathsep + directory
         shell = self._executor.shell
@@ -185,7 +189,7 @@ class ScriptRunner:
             purpose="script",
             cwd=workspace.work,
             env=environment,
-            readable=tuple(dict.fromkeys((*readable, *needs, request.directory, directory))),
+            readable=tuple(dict.fromkeys((*readable, *needs, *network.readable, request.directory, directory))),
             writable=writable,
             network=Network(mode="open" if self._options.scripts_network else "none"),
             deadline_s=self._options.script_timeout_s,
@@ -212,7 +216,11 @@ class ScriptRunner:
         if self._keep is not None and produced:
             await self._keep(workspace, produced)
         text = render_outcome(
-            f"Ran {request.path}", outcome, self._executor.confinement, produced=produced, notes=notes
+            f"Ran {one_line('/'.join(split_path(request.path)))}",
+            _as_told(outcome, workspace, (request.directory, launch.env[SKILL_DIR])),
+            self._executor.confinement,
+            produced=produced,
+            notes=notes,
         )
         if produced and self._keep is None and not workspace.is_persistent:
             text += "\nThese files are gone now: nothing is kept between calls on this host."
@@ -241,6 +249,17 @@ def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> 
     if is_shell(command) and b"\r\n" in source:
         return leased(partial(unix_copy, request.directory, request.path), remove_tree)
     return nullcontext(request.directory)
+
+
+def _as_told(outcome: Outcome, workspace: Workspace, directories: Sequence[str]) -> Outcome:
+    """What was printed, without the paths of this host: as they are in the working directory and in the skill."""
+
+    def told(text: str) -> str:
+        for directory in directories:
+            text = skill_paths(text, directory, f"${SKILL_DIR}")
+        return relative_paths(text, workspace, workspace.work)
+
+    return replace(outcome, stdout=with_text(outcome.stdout, told), stderr=with_text(outcome.stderr, told))
 
 
 def _declared(request: ScriptRequest, source: bytes) -> tuple[str, ...]:

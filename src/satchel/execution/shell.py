@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from satchel.errors import PathError, SandboxError, SatchelError
@@ -17,7 +17,7 @@ from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
 from satchel.execution.jobs import MAX_RUNNING, Jobs, about_others, left_behind
 from satchel.execution.options import ExecutionOptions, code_refusal
-from satchel.execution.output_paths import relative, relative_capture, relative_paths
+from satchel.execution.output_paths import relative, relative_capture, relative_paths, with_text
 from satchel.execution.requests import CommandPlan, plan_command
 from satchel.execution.results import render_outcome
 from satchel.execution.shell_call import CommandPatches, Keep, ShellInstaller, ShellRequest, ShellRun, wrong_text
@@ -314,7 +314,7 @@ class CodeSession:
         streams: list[Captured] = []
         for captured in (outcome.stdout, outcome.stderr):
             if wrapper is not None:
-                captured = _with_text(captured, lambda text: shift_lines(text, wrapper, self.dialect))  # noqa: PLW2901
+                captured = with_text(captured, lambda text: shift_lines(text, wrapper, self.dialect))  # noqa: PLW2901
             streams.append(relative_capture(captured, self.workspace, cwd))
         return replace(outcome, stdout=streams[0], stderr=streams[1])
 
@@ -358,13 +358,6 @@ class CodeSession:
             return ""
         found = await probe(guess, self.workspace, self.executor, self._host, cwd=call.cwd, deadline_s=left_s)
         return relative_paths(found, self.workspace, call.cwd)
-
-
-def _with_text(captured: Captured, change: Callable[[str], str]) -> Captured:
-    def changed(data: bytes) -> bytes:
-        return change(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-    return replace(captured, head=changed(captured.head), tail=changed(captured.tail))
 
 
 def _given(*texts: str) -> list[str]:

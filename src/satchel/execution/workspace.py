@@ -21,7 +21,9 @@ from dataclasses import dataclass
 _PREFIX = "satchel-"
 _MOST_ENTRIES = 20_000
 _DEEPEST = 32
-_MOST_SHOWN = 40
+MOST_SHOWN = 40
+"""Produced files that one result names."""
+
 _HOST_FOLDERS = frozenset({"__pycache__", "node_modules"})
 _BYTECODE = (".pyc", ".pyo")
 
@@ -167,7 +169,7 @@ def changed_files(workspace: Workspace, before: Snapshot) -> tuple[ProducedFile,
     """What is new or different since ``before``, sorted by path and at most 40. Bytecode and dotfiles do not count."""
     now = snapshot(workspace)
     changed = sorted(path for path, stamp in now.items() if before.get(path) != stamp)
-    return tuple(ProducedFile(path=path, bytes=now[path][0]) for path in changed[:_MOST_SHOWN])
+    return tuple(ProducedFile(path=path, bytes=now[path][0]) for path in changed[:MOST_SHOWN])
 
 
 def host_python() -> str:

@@ -16,10 +16,12 @@ from satchel.sandbox.bubblewrap import GAP_DEVICES
 from satchel.sandbox.shells import BASH
 
 _TRIED_S = 10.0
-# What a program needs has to work, or every attack would seem to be stopped. Then it says "name open" or "name blocked"
-# of each. What belongs to the whole machine is opened and never written; a device gets the mode that it has.
+# What a program needs, and what the attacks are made with, has to be there, or all would seem to be stopped. Then it
+# says "name open" or "name blocked" of each. What belongs to the whole machine is opened and never written; a device
+# gets the mode that it has.
 _SCRIPT = """
 probe() { if eval "$2" 2>/dev/null; then echo "$1 open"; else echo "$1 blocked"; fi; }
+for tool in $TOOLS; do command -v "$tool" > /dev/null || { echo "its tests need $tool" >&2; exit 9; }; done
 echo works > mine || exit 9
 : > /dev/null || exit 9
 read -r word < "$READABLE/given" || exit 9
@@ -29,8 +31,9 @@ probe link '( echo x > planted/new )'
 probe read-only '( echo x > "$READABLE/new" )'
 probe network '( exec 3<>"/dev/tcp/127.0.0.1/$PORT" )'
 probe processes '[ -e "/proc/$HOST/exe" ] && kill -0 "$HOST"'
-probe environment '[ -n "$(tr -d "\\0" < /proc/1/environ)" ]'
-probe capabilities 'grep -q "^CapEff:.*[1-9a-f]" /proc/self/status'
+probe environment '( read -r -d "" words < /proc/1/environ; [ -n "$words" ] )'
+probe capabilities '( while read -r name mask; do [[ $name = CapEff: && $mask = *[1-9a-f]* ]] && exit; done
+    exit 1 ) < /proc/self/status'
 probe kernel-settings '[ -w /proc/sys/kernel/core_pattern ] && ( : >> /proc/sys/kernel/core_pattern )'
 probe devices 'chmod 666 /dev/null'
 probe namespaces 'unshare --user true'
@@ -41,18 +44,21 @@ _OF_THE_SCRIPT = (
 )  # fmt: skip
 CANARIES = (*_OF_THE_SCRIPT, "mount-targets")
 _OPEN_UNDER_LANDLOCK = frozenset({"processes", "devices"})  # as its gaps tell
+_TOOLS = ("chmod", "unshare")
 _OUTSIDE = ("secret", "inner")
 
 
 async def try_canaries(executor: Executor) -> tuple[dict[str, bool], str]:
     """Whether each attack was stopped, and why the backend cannot be trusted, "" when it can."""
+    if BASH is None:
+        return {}, "its tests need bash, which is not installed"
     try:
         folder = Path(await asyncio.to_thread(_folder))
     except OSError as error:
         return {}, f"there is no place for its tests: {error.strerror}"
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            launch = await asyncio.to_thread(_laid_out, folder, listener.getsockname()[1])
+            launch = await asyncio.to_thread(_laid_out, folder, listener.getsockname()[1], BASH.program)
             outcome = await executor.run(launch)
             said = dict(line.split(" ", 1) for line in outcome.stdout.text.splitlines() if " " in line)
             if outcome.exit_code != 0 or set(said) != set(_OF_THE_SCRIPT):
@@ -99,7 +105,7 @@ def _folder() -> str:
     return os.path.realpath(tempfile.mkdtemp(prefix="satchel-canary-"))
 
 
-def _laid_out(folder: Path, port: int) -> Launch:
+def _laid_out(folder: Path, port: int, shell: str) -> Launch:
     for name in ("work", "readable", "outside", "outside/inner"):
         (folder / name).mkdir()
     (folder / "readable" / "given").write_text("x\n", encoding="ascii")
@@ -109,14 +115,20 @@ def _laid_out(folder: Path, port: int) -> Launch:
     (folder / "work" / "planted-old").symlink_to(f"/oldroot{folder}/outside")
     variables = {"OUTSIDE": str(folder / "outside"), "READABLE": str(folder / "readable"), "PORT": str(port)}
     return Launch(
-        command=(BASH.program if BASH else "/bin/sh", "-c", _SCRIPT),
+        command=(shell, "-c", _SCRIPT),
         purpose="probe",
         cwd=str(folder / "work"),
-        env={"PATH": "/usr/bin:/bin", "HOST": str(os.getpid()), **variables},
+        env={"PATH": _search_path(), "TOOLS": " ".join(_TOOLS), "HOST": str(os.getpid()), **variables},
         readable=(str(folder / "readable"),),
         writable=(str(folder / "work"),),
         deadline_s=_TRIED_S,
     )
+
+
+def _search_path() -> str:
+    """Where the tools of the attacks are, also on systems that keep nothing in /usr/bin."""
+    found = (shutil.which(tool) for tool in _TOOLS)
+    return ":".join(("/usr/bin", "/bin", *(str(Path(path).resolve().parent) for path in found if path)))
 
 
 def _strangers(folder: Path) -> set[str]:

@@ -28,6 +28,7 @@ _HINTS = (
     ("unshare: No space left", "Let the kernel make user namespaces: sysctl user.max_user_namespaces=15000."),
     ("No permissions to create new namespace", "A container has to allow user namespaces in its seccomp profile."),
     ("unshare: Operation not permitted", "A container has to allow user namespaces in its seccomp profile."),
+    ("setuid mode", "Take the setuid bit from bwrap (chmod u-s) where the kernel allows user namespaces."),
     ("uid map: Permission denied", "AppArmor may hold back user namespaces: it needs a profile that allows userns."),
     ("Can't mount proc", "A container has to leave /proc uncovered: --security-opt systempaths=unconfined."),
 )
@@ -83,7 +84,8 @@ async def detect(mode: Mode, *, unconfined: bool = False, bwrap_floor: str = "")
     """The executor for ``mode`` on this host; what was found is known for the rest of the process.
 
     "required" takes a backend that holds everything or starts nothing, "preferred" the best that there is, "off" none.
-    ``unconfined`` lets "required" fall to none too. ``bwrap_floor`` is the oldest version of bubblewrap to accept.
+    ``unconfined`` lets "required" choose as "preferred" does: what holds a part is better than nothing.
+    ``bwrap_floor`` is the oldest version of bubblewrap to accept.
     """
     if mode == "off":
         bare = UnconfinedExecutor()
@@ -91,24 +93,26 @@ async def detect(mode: Mode, *, unconfined: bool = False, bwrap_floor: str = "")
     if bwrap_floor not in _found:
         _found[bwrap_floor] = await _look(bwrap_floor)
     tried = _found[bwrap_floor]
-    best = _best(mode, [executor for executor, report in tried if not report.reason])
+    takes_part = mode == "preferred" or unconfined
+    best = _best([executor for executor, report in tried if not report.reason], takes_part=takes_part)
     bare = UnconfinedExecutor()
-    if best is None and (mode == "preferred" or unconfined):
+    if best is None and takes_part:
         best = bare
     reports = tuple(replace(report, is_chosen=executor is best) for executor, report in tried)
     if best is None:
         reasons = "; ".join(f"{report.backend}: {report.reason or 'it leaves gaps'}" for report in reports)
-        reason = f"There is no OS sandbox on this host that holds everything, and one is required ({reasons}). {_HINT}"
+        hint = _HINT if sys.platform == "linux" else "satchel doctor says more."
+        reason = f"There is no OS sandbox on this host that holds everything, and one is required ({reasons}). {hint}"
         return Detected(executor=UnavailableExecutor(reason), report=(*reports, _none(bare, is_chosen=False)))
     chosen = HostsExecutor(best) if best.confinement.hosts else best
     return Detected(executor=chosen, report=(*reports, _none(bare, is_chosen=best is bare)))
 
 
-def _best(mode: Mode, held: list[Executor]) -> Executor | None:
+def _best(held: list[Executor], *, takes_part: bool) -> Executor | None:
     """The first one that holds everything and leaves nothing open, else the first that holds what is required."""
     full = [executor for executor in held if executor.confinement.is_full]
     tight = [executor for executor in full if not executor.confinement.gaps]
-    return next(iter((*tight, *full, *(held if mode == "preferred" else ()))), None)
+    return next(iter((*tight, *full, *(held if takes_part else ()))), None)
 
 
 def _none(executor: Executor, *, is_chosen: bool) -> BackendReport:

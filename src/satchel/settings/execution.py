@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from satchel.errors import SetupError
+from satchel.execution.environment import is_provider_key
 from satchel.execution.options import ExecutionOptions, SandboxMode
 from satchel.settings.row import Row
 
 _OPTIONS = ExecutionOptions()
 _HOST = re.compile(r"(?:https?://)?(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.?)+(?::\d{1,5})?/?")
 _PACKAGE = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ENDING = re.compile(r"\.[A-Za-z0-9]+")
 _VERSION = re.compile(r"\d{1,5}(?:\.\d{1,5}){1,2}")
 
 
-def _words(value: str | Sequence[str]) -> tuple[str, ...]:
+def _words(value: str | Sequence[str], between: str = r"[,\s]+") -> tuple[str, ...]:
     """The elements of a list, which may stand in one text between commas or blanks."""
     parts = (value,) if isinstance(value, str) else value
-    found = [word for part in parts for word in re.split(r"[,\s]+", part) if word]
+    found = [word for part in parts for word in re.split(between, part) if word]
     if not found:
         raise ValueError("it lists nothing")
     return tuple(dict.fromkeys(found))
@@ -47,6 +52,31 @@ def _version(value: str) -> str:
     return value
 
 
+def _grants(value: str | Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """``SKILL=NAME,NAME`` by the skill; a skill that is named twice gets both."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in _words(value, between=r"\s+"):
+        skill, _, listed = word.partition("=")
+        names = [name for name in listed.split(",") if name]
+        if not skill or not names or not all(_VARIABLE.fullmatch(name) for name in names):
+            raise ValueError(f'"{word}" is no grant: write SKILL=NAME or SKILL=NAME,NAME')
+        found[skill] = tuple(dict.fromkeys((*found.get(skill, ()), *names)))
+    return found
+
+
+def _interpreters(value: str | Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
+    """The table with ``.py=python3 -I`` in place of the row, or without the row for ``.py=``."""
+    table = dict(_OPTIONS.interpreters)
+    if not isinstance(value, str):
+        raise ValueError("it is not a text")  # noqa: TRY004 - what pydantic turns into a failure of the setting
+    for entry in filter(None, (part.strip() for part in value.split(";"))):
+        ending, equals, command = entry.partition("=")
+        if not equals or not _ENDING.fullmatch(ending.strip()):
+            raise ValueError(f'"{entry}" is no interpreter: write .py=/usr/bin/python3, or .py= to refuse such scripts')
+        table[ending.strip().lower()] = tuple(shlex.split(command))
+    return MappingProxyType({ending: command for ending, command in table.items() if command})
+
+
 _Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 ROWS: tuple[Row, ...] = (
@@ -63,6 +93,25 @@ ROWS: tuple[Row, ...] = (
         default=_OPTIONS.scripts_network,
         flag="--skills-allow-network",
         variable="SATCHEL_SKILLS_ALLOW_NETWORK",
+    ),
+    Row(
+        key="execution.grants",
+        type=Annotated[Mapping[str, tuple[str, ...]], BeforeValidator(_grants)],
+        default=_OPTIONS.grants,
+        flag="--skills-grant",
+        variable="SATCHEL_SKILLS_GRANT",
+    ),
+    Row(
+        key="execution.grants_provider_keys",
+        type=bool,
+        default=_OPTIONS.grants_provider_keys,
+        variable="SATCHEL_SKILLS_GRANT_PROVIDER_KEYS",
+    ),
+    Row(
+        key="execution.interpreters",
+        type=Annotated[Mapping[str, tuple[str, ...]], BeforeValidator(_interpreters)],
+        default=_OPTIONS.interpreters,
+        variable="SATCHEL_SKILLS_INTERPRETERS",
     ),
     Row(
         key="execution.sandbox",
@@ -143,6 +192,9 @@ _BY_KEY = {row.key: row for row in ROWS}
 # What means nothing unless one of the others is set.
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "execution.scripts_network": ("execution.scripts",),
+    "execution.grants": ("execution.scripts",),
+    "execution.grants_provider_keys": ("execution.grants",),
+    "execution.interpreters": ("execution.scripts",),
     "execution.code_network": ("execution.code",),
     "execution.install.enabled": ("execution.code", "execution.scripts"),
     "execution.install.hosts": ("execution.install.enabled",),
@@ -181,6 +233,17 @@ def check(values: Mapping[str, object], origins: Mapping[str, str]) -> tuple[str
             "and --code-exec-unconfined is missing.",
             hint="Leave the sandbox on, or say --code-exec-unconfined too.",
             data={"key": "execution.unconfined"},
+        )
+    if values["execution.scripts"] and not values["skills.enabled"]:
+        said.append(f"{origins['execution.scripts']} does nothing while skills are off ({origins['skills.enabled']}).")
+    granted = cast("Mapping[str, tuple[str, ...]]", values["execution.grants"])
+    if not values["execution.grants_provider_keys"]:
+        said.extend(
+            f"{name} is a key of a model provider: scripts of {skill} get it only with "
+            f"{_BY_KEY['execution.grants_provider_keys'].variable}=1."
+            for skill, names in granted.items()
+            for name in names
+            if is_provider_key(name)
         )
     lists = [key for key in ("execution.install.hosts", "execution.install.packages") if values[key]]
     if lists and values["execution.code_network"]:

@@ -264,7 +264,8 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
     except ValidationError as error:
         problem = error.errors()[0]
         reason = problem["msg"].removeprefix("Value error, ")
-        shown = "" if row.is_secret else f" {value!r}"
+        told = " ".join(map(str, cast("Sequence[object]", value))) if isinstance(value, (list, tuple)) else value
+        shown = "" if row.is_secret else f" {told!r}"
         raise SetupError(
             "setting-invalid",
             f"{origin}{shown} cannot be used: {reason[:1].lower()}{reason[1:]}.",
