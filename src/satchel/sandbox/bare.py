@@ -17,6 +17,7 @@ from types import CodeType
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Outcome, Stopped
+from satchel.sandbox.pipes import everything
 from satchel.sandbox.process import ProcessJob, start_process
 
 _ENDING_S = 5.0  # for the kernel to end what is inside
@@ -133,6 +134,9 @@ async def ended(first: int) -> None:
                 await over.wait()
     finally:
         loop.remove_reader(first)
+        # Its parent may have ended first. Then it falls to us where we are the first process of a container.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, first, os.WEXITED | os.WNOHANG)
         os.close(first)
 
 
@@ -214,19 +218,6 @@ def _refusal(failure: str, launch: Launch) -> SandboxError:
         f"The sandbox could not be set up: {reason}.",
         hint="satchel doctor says what this host offers.",
     )
-
-
-async def everything(descriptor: int) -> bytes:
-    """What is written to a pipe until nobody can any more."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
-    )
-    try:
-        return await reader.read()
-    finally:
-        transport.close()
 
 
 def _read_status(status: bytes) -> tuple[int | None, str]:

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
-from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
+from satchel.sandbox.bare import BareJob, in_memory, program_missing
 from satchel.sandbox.etc import copy_of_devices, copy_of_etc
 from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
+from satchel.sandbox.pipes import everything
 from satchel.sandbox.process import ProcessJob, all_or_nothing, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Captured, Job, Launch, Outcome, Stopped
+from satchel.sandbox.pipes import PipeReader
 from satchel.sandbox.watch import Watch
 
 _Started = TypeVar("_Started", bound=Job)
@@ -97,9 +98,9 @@ class ProcessJob:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_DRAIN_S):
                     for reading in self._reading:
-                        await reading.capture.closed.wait()
+                        await reading.reader.closed.wait()
             for reading in self._reading:
-                reading.transport.close()
+                reading.reader.close()
             self._on_end()
         # It may have written and gone between two looks; by now nothing can undo what it left behind.
         if not self._stopped and await asyncio.to_thread(self._guard.is_over_at_last):
@@ -154,7 +155,7 @@ async def _start(
                 # A pipe of our own can be closed even while a stray child still holds its other end.
                 ours, theirs = os.pipe()
                 writing.append(theirs)
-                reading.append(await _read(ours, launch.max_output_bytes))
+                reading.append(_Reading(ours, launch.max_output_bytes))
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=DEVNULL,
@@ -167,7 +168,7 @@ async def _start(
         )
     except (OSError, ValueError, IndexError, TypeError) as error:
         for item in reading:
-            item.transport.close()
+            item.reader.close()
         program = command[0] if command else ""
         raise SandboxError(
             "launch-failed",
@@ -180,8 +181,8 @@ async def _start(
     return ProcessJob(process, launch, tuple(reading), watch, on_end)
 
 
-class _Capture(asyncio.Protocol):
-    """The first and the last bytes that were written, half and half. ``closed``: nobody can write any more."""
+class _Capture:
+    """The first and the last bytes that were written, half and half."""
 
     def __init__(self, max_bytes: int) -> None:
         self._head_bytes = max(0, max_bytes) // 2
@@ -189,9 +190,8 @@ class _Capture(asyncio.Protocol):
         self._head = bytearray()
         self._tail = bytearray()
         self._dropped = 0
-        self.closed = asyncio.Event()
 
-    def data_received(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
         room = self._head_bytes - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -202,26 +202,16 @@ class _Capture(asyncio.Protocol):
             self._dropped += over
             del self._tail[:over]
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.closed.set()
-
     def captured(self) -> Captured:
         return Captured(head=bytes(self._head), tail=bytes(self._tail), dropped_bytes=self._dropped)
 
 
 class _Reading:
-    """One stream that is being read."""
+    """One stream that is being read, and what is kept of it."""
 
-    def __init__(self, transport: asyncio.BaseTransport, capture: _Capture) -> None:
-        self.transport = transport
-        self.capture = capture
-
-
-async def _read(descriptor: int, max_bytes: int) -> _Reading:
-    loop = asyncio.get_running_loop()
-    transport, capture = await loop.connect_read_pipe(lambda: _Capture(max_bytes), os.fdopen(descriptor, "rb", 0))
-    return _Reading(transport, capture)
+    def __init__(self, descriptor: int, max_bytes: int) -> None:
+        self.capture = _Capture(max_bytes)
+        self.reader = PipeReader(descriptor, self.capture.take)
 
 
 async def _finished(watching: asyncio.Future[Any]) -> None:
