@@ -297,7 +297,7 @@ async def settled(server: Server, before: dict[str, int]) -> tuple[dict[str, int
 
 async def loaded(server: Server, options: argparse.Namespace) -> dict[str, Any]:
     warm = Seen()
-    await one_client(server, random.Random(0), time.monotonic() + 0.01, warm, waits=False)
+    await one_client(server, random.Random(0), time.monotonic() + 0.01, warm, waits=False)  # noqa: S311
     await asyncio.sleep(1)
     before, threads_before = census(server), threads(server)
     seen = Seen()
@@ -307,7 +307,7 @@ async def loaded(server: Server, options: argparse.Namespace) -> dict[str, Any]:
     waiting = options.clients // 16 if options.seconds >= 30 else 0
     clients = [
         asyncio.create_task(
-            one_client(server, random.Random(f"{options.seed}{number}"), until, seen, waits=number < waiting)
+            one_client(server, random.Random(f"{options.seed}{number}"), until, seen, waits=number < waiting)  # noqa: S311
         )
         for number in range(options.clients)
     ]

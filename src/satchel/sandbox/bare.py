@@ -136,7 +136,7 @@ async def ended(first: int) -> None:
         loop.remove_reader(first)
         # Its parent may have ended first. Then it falls to us where we are the first process of a container.
         with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PIDFD, first, os.WEXITED | os.WNOHANG)
+            os.waitid(os.P_PIDFD, first, os.WEXITED | os.WNOHANG)  # noqa: ASYNC222 - it does not wait
         os.close(first)
 
 

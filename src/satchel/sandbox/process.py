@@ -7,13 +7,13 @@ import contextlib
 import os
 import signal
 import time
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Captured, Job, Launch, Outcome, Stopped
 from satchel.sandbox.pipes import PipeReader
+from satchel.sandbox.spawn import Child, spawn
 from satchel.sandbox.watch import Watch
 
 _Started = TypeVar("_Started", bound=Job)
@@ -28,7 +28,7 @@ class ProcessJob:
 
     def __init__(
         self,
-        process: Process,
+        process: Child,
         launch: Launch,
         reading: tuple[_Reading, ...],
         watch: Watch,
@@ -156,15 +156,13 @@ async def _start(
                 ours, theirs = os.pipe()
                 writing.append(theirs)
                 reading.append(_Reading(ours, launch.max_output_bytes))
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=DEVNULL,
+        process = await spawn(
+            command,
             stdout=writing[0],
             stderr=writing[-1],
             cwd=launch.cwd,
-            env=dict(launch.env),
-            start_new_session=True,
-            pass_fds=tuple(pass_fds),
+            env=launch.env,
+            pass_fds=pass_fds,
         )
     except (OSError, ValueError, IndexError, TypeError) as error:
         for item in reading:
