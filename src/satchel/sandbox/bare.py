@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.abc import InspectLoader
 from types import CodeType
 
@@ -19,6 +19,7 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Outcome, Stopped
 from satchel.sandbox.pipes import everything
 from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.spawn import in_starter
 
 _ENDING_S = 5.0  # for the kernel to end what is inside
 
@@ -148,12 +149,7 @@ async def start_bare(modules: tuple[str, ...], prepare: Callable[[], Prepared], 
     Raises:
         SandboxError: sandbox-unavailable, when the child could not confine itself; launch-failed.
     """
-    making = asyncio.ensure_future(asyncio.to_thread(_made, modules, prepare))
-    try:
-        plan_fd, on_end = await asyncio.shield(making)
-    except asyncio.CancelledError:
-        making.add_done_callback(_let_go)
-        raise
+    plan_fd, on_end = await in_starter(partial(_made, modules, prepare), _let_go)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, on_end)
         job, reading = await _spawn(plan_fd, launch)
@@ -193,11 +189,10 @@ def _made(modules: tuple[str, ...], prepare: Callable[[], Prepared]) -> tuple[in
         raise
 
 
-def _let_go(making: asyncio.Future[tuple[int, Callable[[], None]]]) -> None:
-    if not making.cancelled() and making.exception() is None:
-        plan_fd, on_end = making.result()
-        os.close(plan_fd)
-        making.get_loop().run_in_executor(None, on_end)
+def _let_go(made: tuple[int, Callable[[], None]]) -> None:
+    plan_fd, on_end = made
+    os.close(plan_fd)
+    on_end()
 
 
 def program_missing(program: str, reason: str) -> SandboxError:

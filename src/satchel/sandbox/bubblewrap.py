@@ -12,7 +12,7 @@ import struct
 import termios
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from satchel.errors import SandboxError
@@ -23,9 +23,10 @@ from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, root_layout, syste
 from satchel.sandbox.limits import own_limits
 from satchel.sandbox.pids import PARENT, RESERVED_PIDS, PidsGroup, has_own_pid_max, highest_number, make_group
 from satchel.sandbox.pipes import everything
-from satchel.sandbox.process import ProcessJob, all_or_nothing, start_process
+from satchel.sandbox.process import ProcessJob, all_or_nothing, finished, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
+from satchel.sandbox.spawn import in_starter
 from satchel.sandbox.watch import Watch, require_room
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
@@ -80,7 +81,7 @@ class BubblewrapExecutor:
         return await all_or_nothing(self._start(launch))
 
     async def _start(self, launch: Launch) -> BareJob:
-        prepared = await asyncio.to_thread(_prepared, launch)
+        prepared = await in_starter(partial(_prepared, launch), _Prepared.close)
         try:
             job, telling, going = await self._spawn(prepared, launch)
         finally:
@@ -284,7 +285,12 @@ class _Bounds:
             resource.prlimit(inside, number, (bound, bound))
         if os.geteuid() or has_own_pid_max():
             return
-        await asyncio.to_thread(self._enter, inside)
+        entering = asyncio.ensure_future(asyncio.to_thread(self._enter, inside))
+        try:
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            await finished(entering)  # or nobody would remove the group
+            raise
 
     @property
     def on_end(self) -> Callable[[], None] | None:

@@ -69,7 +69,7 @@ class ProcessJob:
 
     async def kill(self) -> None:
         self.stop("killed")
-        await _finished(self._watching)
+        await finished(self._watching)
 
     def stop(self, reason: Stopped) -> None:
         """Kills the group for this reason; the first reason counts. Does not wait."""
@@ -164,9 +164,11 @@ async def _start(
             env=launch.env,
             pass_fds=pass_fds,
         )
-    except (OSError, ValueError, IndexError, TypeError) as error:
+    except BaseException as error:
         for item in reading:
             item.reader.close()
+        if not isinstance(error, OSError | ValueError | IndexError | TypeError):
+            raise
         program = command[0] if command else ""
         raise SandboxError(
             "launch-failed",
@@ -212,7 +214,7 @@ class _Reading:
         self.reader = PipeReader(descriptor, self.capture.take)
 
 
-async def _finished(watching: asyncio.Future[Any]) -> None:
+async def finished(watching: asyncio.Future[Any]) -> None:
     """Waits until it is over, however it ends. A cancellation meanwhile is raised afterwards."""
     interruption: asyncio.CancelledError | None = None
     while not watching.done():
@@ -225,7 +227,7 @@ async def _finished(watching: asyncio.Future[Any]) -> None:
 
 
 async def all_or_nothing(starting: Coroutine[Any, Any, _Started]) -> _Started:
-    """The job that this starts. A cancellation meanwhile takes effect when it has started and was killed.
+    """The job that this starts. A cancellation meanwhile takes effect when nothing is left of what was started.
 
     A process that is half started would be nobody's.
     """
@@ -233,8 +235,9 @@ async def all_or_nothing(starting: Coroutine[Any, Any, _Started]) -> _Started:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await _finished(task)
+            await finished(task)
         if not task.cancelled() and task.exception() is None:
             await task.result().kill()
         raise

@@ -30,9 +30,17 @@ _STARTERS = 4
 _starters = ThreadPoolExecutor(_STARTERS, thread_name_prefix="satchel-start")
 
 
-async def in_starter(function: Callable[[], _Result]) -> _Result:
-    """Calls it in one of few threads that do nothing but start programs."""
-    return await asyncio.get_running_loop().run_in_executor(_starters, function)
+async def in_starter(function: Callable[[], _Result], undo: Callable[[_Result], object]) -> _Result:
+    """Calls it in one of few threads that do nothing but start programs.
+
+    A cancellation takes effect at once; what is made all the same is handed to ``undo``.
+    """
+    making = _starters.submit(function)
+    try:
+        return await asyncio.wrap_future(making)
+    except asyncio.CancelledError:
+        making.add_done_callback(lambda made: None if made.cancelled() or made.exception() else undo(made.result()))
+        raise
 
 
 class Child(Protocol):
@@ -76,7 +84,7 @@ async def spawn(
             start_new_session=True,
             pass_fds=tuple(pass_fds),
         )
-    pid, handle = await in_starter(lambda: _spawned(library, command, cwd, env, (stdout, stderr), pass_fds))
+    pid, handle = await in_starter(lambda: _spawned(library, command, cwd, env, (stdout, stderr), pass_fds), _unwanted)
     return _Spawned(pid, handle)
 
 
@@ -179,6 +187,15 @@ def _spawned(  # noqa: PLR0917 - as it is given
         os.kill(number.value, signal.SIGKILL)
         os.waitpid(number.value, 0)
         raise
+
+
+def _unwanted(spawned: tuple[int, int]) -> None:
+    """Ends what nobody waits for any more."""
+    pid, handle = spawned
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.killpg(pid, signal.SIGKILL)
+        os.waitid(os.P_PIDFD, handle, os.WEXITED)
+    os.close(handle)
 
 
 def _inheritable() -> list[int]:
