@@ -26,7 +26,7 @@ from satchel.sandbox.pipes import everything
 from satchel.sandbox.process import ProcessJob, all_or_nothing, finished, start_process
 from satchel.sandbox.seccomp import filter_program
 from satchel.sandbox.shells import BASH
-from satchel.sandbox.spawn import in_starter
+from satchel.sandbox.spawn import in_starter, turn
 from satchel.sandbox.watch import Watch, require_room
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
@@ -81,11 +81,12 @@ class BubblewrapExecutor:
         return await all_or_nothing(self._start(launch))
 
     async def _start(self, launch: Launch) -> BareJob:
-        prepared = await in_starter(partial(_prepared, launch), _Prepared.close)
-        try:
-            job, telling, going = await self._spawn(prepared, launch)
-        finally:
-            prepared.close()
+        async with turn():
+            prepared = await in_starter(partial(_prepared, launch), _Prepared.close)
+            try:
+                job, telling, going = await self._spawn(prepared, launch)
+            finally:
+                prepared.close()
         first: int | None = None
         is_set_up, reason = False, "bwrap did not say why"
         bounds = _Bounds(launch.limits)

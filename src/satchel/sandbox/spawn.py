@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 _Result = TypeVar("_Result")
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
@@ -28,6 +29,14 @@ _STARTERS = 4
 # Its threads live as long as the process: the kernel ends a child that asked for it when the thread that started it
 # ends. And so few because that many at once are set up the fastest, with no more descriptors open than they need.
 _starters = ThreadPoolExecutor(_STARTERS, thread_name_prefix="satchel-start")
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def turn() -> asyncio.Semaphore:
+    """Held from the preparation of a launch to its start, so that not all that wait are prepared with open files."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_STARTERS))
 
 
 async def in_starter(function: Callable[[], _Result], undo: Callable[[_Result], object]) -> _Result:
