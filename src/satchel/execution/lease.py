@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
+from satchel.execution.bulk import in_bulk
 from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
 
 _Made = TypeVar("_Made")
@@ -33,7 +34,7 @@ async def leased(make: Callable[[], _Made], remove: Callable[[_Made], object]) -
     try:
         yield made
     finally:
-        await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(remove, made)))
+        await asyncio.shield(in_bulk(partial(remove, made)))
 
 
 async def _undone(making: asyncio.Future[_Made], remove: Callable[[_Made], object]) -> None:
@@ -41,4 +42,4 @@ async def _undone(making: asyncio.Future[_Made], remove: Callable[[_Made], objec
         made = await making
     except OSError:
         return  # nothing was made, and nobody waits for it any more
-    await asyncio.to_thread(remove, made)
+    await in_bulk(partial(remove, made))

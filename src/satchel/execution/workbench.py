@@ -8,9 +8,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 
 from satchel.errors import SandboxError
 from satchel.execution.artifacts import Artifacts
+from satchel.execution.bulk import in_bulk
 from satchel.execution.file_session import FileSession
 from satchel.execution.installs import Installer
 from satchel.execution.lease import leased_workspace
@@ -46,7 +48,7 @@ class Workbench:
     async def keep(self, workspace: Workspace, files: Sequence[ProducedFile]) -> None:
         """Puts produced files on the shelf, where there is one."""
         if self.artifacts is not None:
-            await asyncio.to_thread(self.artifacts.keep, replace(workspace, id=self.run_id), files)
+            await in_bulk(partial(self.artifacts.keep, replace(workspace, id=self.run_id), files))
 
     async def keep_written(self, paths: Sequence[str]) -> None:
         """``keep`` for files that a tool of ours wrote in the workspace."""

@@ -11,14 +11,16 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.abc import InspectLoader
 from types import CodeType
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Outcome, Stopped
 from satchel.sandbox.outer import OuterJob
+from satchel.sandbox.pipes import everything
 from satchel.sandbox.process import ProcessJob, start_process
+from satchel.sandbox.spawn import in_starter
 
 _ENDING_S = 5.0  # for the kernel to end what is inside
 
@@ -119,6 +121,9 @@ async def ended(first: int) -> None:
                 await over.wait()
     finally:
         loop.remove_reader(first)
+        # Its parent may have ended first. Then it falls to us where we are the first process of a container.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, first, os.WEXITED | os.WNOHANG)  # noqa: ASYNC222 - it does not wait
         os.close(first)
 
 
@@ -130,12 +135,7 @@ async def start_bare(modules: tuple[str, ...], prepare: Callable[[], Prepared], 
     Raises:
         SandboxError: sandbox-unavailable, when the child could not confine itself; launch-failed.
     """
-    making = asyncio.ensure_future(asyncio.to_thread(_made, modules, prepare))
-    try:
-        plan_fd, on_end = await asyncio.shield(making)
-    except asyncio.CancelledError:
-        making.add_done_callback(_let_go)
-        raise
+    plan_fd, on_end = await in_starter(partial(_made, modules, prepare), _let_go)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, on_end)
         job, reading = await _spawn(plan_fd, launch)
@@ -175,11 +175,10 @@ def _made(modules: tuple[str, ...], prepare: Callable[[], Prepared]) -> tuple[in
         raise
 
 
-def _let_go(making: asyncio.Future[tuple[int, Callable[[], None]]]) -> None:
-    if not making.cancelled() and making.exception() is None:
-        plan_fd, on_end = making.result()
-        os.close(plan_fd)
-        making.get_loop().run_in_executor(None, on_end)
+def _let_go(made: tuple[int, Callable[[], None]]) -> None:
+    plan_fd, on_end = made
+    os.close(plan_fd)
+    on_end()
 
 
 def program_missing(program: str, reason: str) -> SandboxError:
@@ -200,19 +199,6 @@ def _refusal(failure: str, launch: Launch) -> SandboxError:
         f"The sandbox could not be set up: {reason}.",
         hint="satchel doctor says what this host offers.",
     )
-
-
-async def everything(descriptor: int) -> bytes:
-    """What is written to a pipe until nobody can any more."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
-    )
-    try:
-        return await reader.read()
-    finally:
-        transport.close()
 
 
 def _read_status(status: bytes) -> tuple[int | None, str]:

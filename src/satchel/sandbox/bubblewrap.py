@@ -12,12 +12,12 @@ import struct
 import termios
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
-from satchel.sandbox.bare import BareJob, everything, in_memory, program_missing
+from satchel.sandbox.bare import BareJob, in_memory, program_missing
 from satchel.sandbox.etc import copy_of_devices, copy_of_etc
 from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, full_confinement, root_layout, system_paths
 from satchel.sandbox.limits import own_limits
@@ -30,9 +30,11 @@ from satchel.sandbox.pids import (
     make_group,
     process_gaps,
 )
-from satchel.sandbox.process import ProcessJob, all_or_nothing, argument_vector, start_process
+from satchel.sandbox.pipes import everything
+from satchel.sandbox.process import ProcessJob, all_or_nothing, argument_vector, finished, start_process
 from satchel.sandbox.seccomp import filter_missing, filter_program
 from satchel.sandbox.shells import BASH
+from satchel.sandbox.spawn import in_starter, turn
 from satchel.sandbox.watch import Watch, require_room
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
@@ -72,11 +74,12 @@ class BubblewrapExecutor:
         return await all_or_nothing(self._start(launch))
 
     async def _start(self, launch: Launch) -> BareJob:
-        prepared = await asyncio.to_thread(_prepared, launch)
-        try:
-            job, telling, going = await self._spawn(prepared, launch)
-        finally:
-            prepared.close()
+        async with turn():
+            prepared = await in_starter(partial(_prepared, launch), _Prepared.close)
+            try:
+                job, telling, going = await self._spawn(prepared, launch)
+            finally:
+                prepared.close()
         first: int | None = None
         is_set_up, reason = False, "bwrap did not say why"
         bounds = _Bounds(launch.limits)
@@ -275,7 +278,12 @@ class _Bounds:
             resource.prlimit(inside, number, (bound, bound))
         if os.geteuid() or has_own_pid_max():
             return
-        await asyncio.to_thread(self._enter, inside)
+        entering = asyncio.ensure_future(asyncio.to_thread(self._enter, inside))
+        try:
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            await finished(entering)  # or nobody would remove the group
+            raise
 
     @property
     def on_end(self) -> Callable[[], None] | None:

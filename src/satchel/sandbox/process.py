@@ -7,13 +7,13 @@ import contextlib
 import os
 import signal
 import time
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Captured, Job, Launch, Outcome, Stopped
-from satchel.sandbox.dispositions import with_default_signals
+from satchel.sandbox.pipes import PipeReader
+from satchel.sandbox.spawn import Child, spawn
 from satchel.sandbox.watch import Watch
 
 _Started = TypeVar("_Started", bound=Job)
@@ -28,7 +28,7 @@ class ProcessJob:
 
     def __init__(
         self,
-        process: Process,
+        process: Child,
         launch: Launch,
         reading: tuple[_Reading, ...],
         watch: Watch,
@@ -69,7 +69,7 @@ class ProcessJob:
 
     async def kill(self) -> None:
         self.stop("killed")
-        await _finished(self._watching)
+        await finished(self._watching)
 
     def stop(self, reason: Stopped) -> None:
         """Kills the group for this reason; the first reason counts. Does not wait."""
@@ -98,9 +98,9 @@ class ProcessJob:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_DRAIN_S):
                     for reading in self._reading:
-                        await reading.capture.closed.wait()
+                        await reading.reader.closed.wait()
             for reading in self._reading:
-                reading.transport.close()
+                reading.reader.close()
             self._on_end()
         # It may have written and gone between two looks; by now nothing can undo what it left behind.
         if not self._stopped and await asyncio.to_thread(self._guard.is_over_at_last):
@@ -146,7 +146,6 @@ async def _start(
     if watch is None:
         watch = Watch(launch)
         await asyncio.to_thread(watch.begin)
-    started = await with_default_signals(command, launch.env, launch.cwd)
     try:
         if launch.log_path:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
@@ -156,20 +155,20 @@ async def _start(
                 # A pipe of our own can be closed even while a stray child still holds its other end.
                 ours, theirs = os.pipe()
                 writing.append(theirs)
-                reading.append(await _read(ours, launch.max_output_bytes))
-        process = await asyncio.create_subprocess_exec(
-            *started,
-            stdin=DEVNULL,
+                reading.append(_Reading(ours, launch.max_output_bytes))
+        process = await spawn(
+            command,
             stdout=writing[0],
             stderr=writing[-1],
             cwd=launch.cwd,
-            env=dict(launch.env),
-            start_new_session=True,
-            pass_fds=tuple(pass_fds),
+            env=launch.env,
+            pass_fds=pass_fds,
         )
-    except (OSError, ValueError, IndexError, TypeError) as error:
+    except BaseException as error:
         for item in reading:
-            item.transport.close()
+            item.reader.close()
+        if not isinstance(error, OSError | ValueError | IndexError | TypeError):
+            raise
         program = command[0] if command else ""
         raise SandboxError(
             "launch-failed",
@@ -182,8 +181,8 @@ async def _start(
     return ProcessJob(process, launch, tuple(reading), watch, on_end)
 
 
-class _Capture(asyncio.Protocol):
-    """The first and the last bytes that were written, half and half. ``closed``: nobody can write any more."""
+class _Capture:
+    """The first and the last bytes that were written, half and half."""
 
     def __init__(self, max_bytes: int) -> None:
         self._head_bytes = max(0, max_bytes) // 2
@@ -191,9 +190,8 @@ class _Capture(asyncio.Protocol):
         self._head = bytearray()
         self._tail = bytearray()
         self._dropped = 0
-        self.closed = asyncio.Event()
 
-    def data_received(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
         room = self._head_bytes - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -204,29 +202,19 @@ class _Capture(asyncio.Protocol):
             self._dropped += over
             del self._tail[:over]
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.closed.set()
-
     def captured(self) -> Captured:
         return Captured(head=bytes(self._head), tail=bytes(self._tail), dropped_bytes=self._dropped)
 
 
 class _Reading:
-    """One stream that is being read."""
+    """One stream that is being read, and what is kept of it."""
 
-    def __init__(self, transport: asyncio.BaseTransport, capture: _Capture) -> None:
-        self.transport = transport
-        self.capture = capture
-
-
-async def _read(descriptor: int, max_bytes: int) -> _Reading:
-    loop = asyncio.get_running_loop()
-    transport, capture = await loop.connect_read_pipe(lambda: _Capture(max_bytes), os.fdopen(descriptor, "rb", 0))
-    return _Reading(transport, capture)
+    def __init__(self, descriptor: int, max_bytes: int) -> None:
+        self.capture = _Capture(max_bytes)
+        self.reader = PipeReader(descriptor, self.capture.take)
 
 
-async def _finished(watching: asyncio.Future[Any]) -> None:
+async def finished(watching: asyncio.Future[Any]) -> None:
     """Waits until it is over, however it ends. A cancellation meanwhile is raised afterwards."""
     interruption: asyncio.CancelledError | None = None
     while not watching.done():
@@ -246,7 +234,7 @@ def argument_vector(launch: Launch) -> tuple[str, ...]:
 
 
 async def all_or_nothing(starting: Coroutine[Any, Any, _Started]) -> _Started:
-    """The job that this starts. A cancellation meanwhile takes effect when it has started and was killed.
+    """The job that this starts. A cancellation meanwhile takes effect when nothing is left of what was started.
 
     A process that is half started would be nobody's.
     """
@@ -254,8 +242,9 @@ async def all_or_nothing(starting: Coroutine[Any, Any, _Started]) -> _Started:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await _finished(task)
+            await finished(task)
         if not task.cancelled() and task.exception() is None:
             await task.result().kill()
         raise

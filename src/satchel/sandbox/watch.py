@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Protocol
 
@@ -21,6 +22,10 @@ _FIRST_LOOK_S, _LOOK_S = 0.05, 0.1
 _WALK_S, _WALK_SHARE = 1.0, 10  # between two walks: a second, ten times the last one; earlier when space goes away
 _STEPS = 16  # of the limit: that much less space asks for a walk
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+# Of its own: where other threads wait for a disk that a program fills, it has to be stopped all the same.
+_lookers = ThreadPoolExecutor(2, thread_name_prefix="satchel-watch")
 
 
 class Stoppable(Protocol):
@@ -51,7 +56,7 @@ class Watch:
         """Runs until the program is stopped or this is cancelled."""
         await asyncio.sleep(_FIRST_LOOK_S)
         while True:
-            reason = await asyncio.to_thread(self.look, job.pid)
+            reason = await asyncio.get_running_loop().run_in_executor(_lookers, self.look, job.pid)
             if reason:
                 job.stop(reason)
                 return
