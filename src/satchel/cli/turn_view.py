@@ -6,6 +6,7 @@ import sys
 import time
 
 from satchel.cli.console import bytes_text, line, printable, say
+from satchel.cli.produced import listed
 from satchel.engine.events import (
     Notice,
     ProseJoiner,
@@ -82,8 +83,10 @@ class TurnView:
         what = f"{event.name} {event.skill} {event.path}".rstrip()
         if event.name == "skills_read" and event.skill:
             what = f"{event.skill}/{event.path}"
-        verdict = "read" if event.ok else f"failed ({event.code})"
-        self.line(verdict, f"{what}  (round {event.round})")
+        verdict = "read" if event.name.startswith("skill") and event.name != "skills_run" else "ran"
+        self.line(verdict if event.ok else f"failed ({event.code})", f"{what}  (round {event.round})")
+        if event.run:
+            self.line("made", listed(event.files))
 
     def _text(self, text: str) -> None:
         sys.stdout.write(self.painted(text))
