@@ -54,7 +54,7 @@ async def test_run_copies_what_was_made_and_says_so(temporary: Path, tmp_path: P
         ended = await satchel("run", "Make them.", *options(temporary, model), *more, TMPDIR=str(temporary))
     assert ended.code == 0, ended.err
     assert (target / "out" / "seven.txt").read_text() == "7\n"
-    assert f"saved    {target}/eight.txt (2 bytes)" in ended.err
+    assert f"saved    {target}/eight.txt (2 B)" in ended.err
     assert ended.events[-1] == {
         "event": "files_saved",
         "dir": str(target),
