@@ -120,7 +120,7 @@ async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: P
         finished = [event for event in events if isinstance(event, ToolFinished)]
         shelf = execution.artifacts
         assert shelf is not None
-        kept = {item.path for item in shelf.of(finished[-1].run)}
+        kept = {item.path for item in shelf.of("local", finished[-1].run)}
         left = names(base)
     assert "TypeError" in results[1]
     assert str(base) not in results[1]

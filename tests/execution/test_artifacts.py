@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from satchel.execution.artifacts import Artifacts
+from satchel.execution.artifacts import Artifact, Artifacts
 from satchel.execution.workspace import ProducedFile, Workspace, create_workspace, remove_workspace
 
 
@@ -42,6 +42,10 @@ def produce(workspace: Workspace, path: str, size: int) -> ProducedFile:
     return ProducedFile(path=path, bytes=size)
 
 
+def keep(shelf: Artifacts, workspace: Workspace, files: Iterable[ProducedFile]) -> tuple[Artifact, ...]:
+    return shelf.keep(workspace, files, owner="me", run="run")
+
+
 def read(shelf: Artifacts, artifact_id: str) -> bytes | None:
     file = shelf.open(artifact_id)
     if file is None:
@@ -51,39 +55,41 @@ def read(shelf: Artifacts, artifact_id: str) -> bytes | None:
 
 
 def test_a_kept_file_outlives_its_workspace(shelf: Artifacts, workspace: Workspace) -> None:
-    (kept,) = shelf.keep(workspace, [produce(workspace, "out/report.csv", 5)])
+    (kept,) = keep(shelf, workspace, [produce(workspace, "out/report.csv", 5)])
     assert remove_workspace(workspace)
-    assert (kept.path, kept.name, kept.bytes, kept.owner) == ("out/report.csv", "report.csv", 5, workspace.id)
-    assert shelf.get(kept.id) == kept
-    assert shelf.of(workspace.id) == (kept,)
-    assert shelf.of("other") == ()
+    assert (kept.path, kept.name, kept.bytes, kept.run) == ("out/report.csv", "report.csv", 5, "run")
+    assert shelf.find("me", "run", kept.path) == kept
+    assert shelf.find("you", "run", kept.path) is None
+    assert shelf.find("me", "other", kept.path) is None
+    assert shelf.of("me", "run") == (kept,)
+    assert shelf.of("you", "run") == ()
     assert read(shelf, kept.id) == b"xxxxx"
 
 
 def test_time_and_room_are_bounded(shelf: Artifacts, workspace: Workspace, clock: Clock, tmp_path: Path) -> None:
-    (first,) = shelf.keep(workspace, [produce(workspace, "a", 50)])
+    (first,) = keep(shelf, workspace, [produce(workspace, "a", 50)])
     clock.now = 5
-    (second,) = shelf.keep(workspace, [produce(workspace, "b", 50)])
+    keep(shelf, workspace, [produce(workspace, "b", 50)])
     held = shelf.open(first.id)
-    (third,) = shelf.keep(workspace, [produce(workspace, "c", 1)])
+    (third,) = keep(shelf, workspace, [produce(workspace, "c", 1)])
     assert held is not None
     with held:
         assert held.read() == b"x" * 50
-    assert shelf.get(first.id) is None
+    assert shelf.find("me", "run", "a") is None
     assert read(shelf, first.id) is None
-    more = shelf.keep(workspace, [produce(workspace, name, 1) for name in "de"])
-    assert shelf.of(workspace.id) == (third, *more)
-    assert shelf.get(second.id) is None
+    more = keep(shelf, workspace, [produce(workspace, name, 1) for name in "de"])
+    assert shelf.of("me", "run") == (third, *more)
+    assert shelf.find("me", "run", "b") is None
     clock.now = 16
     assert shelf.sweep() == 0
     assert [list(found.iterdir()) for found in tmp_path.glob("satchel-artifacts-*")] == [[]]
 
 
 def test_the_newer_version_of_a_file_replaces_the_older(shelf: Artifacts, workspace: Workspace) -> None:
-    (old,) = shelf.keep(workspace, [produce(workspace, "a", 5)])
-    (new,) = shelf.keep(workspace, [produce(workspace, "a", 6)])
-    assert shelf.get(old.id) is None
-    assert shelf.of(workspace.id) == (new,)
+    (old,) = keep(shelf, workspace, [produce(workspace, "a", 5)])
+    (new,) = keep(shelf, workspace, [produce(workspace, "a", 6)])
+    assert read(shelf, old.id) is None
+    assert shelf.of("me", "run") == (new,)
 
 
 def test_what_is_no_file_of_the_workspace_or_too_large_is_left_out(
@@ -94,21 +100,21 @@ def test_what_is_no_file_of_the_workspace_or_too_large_is_left_out(
     os.mkfifo(Path(workspace.work, "pipe"))
     names = ("link", "pipe", "gone", "../secret", str(tmp_path / "secret"))
     files = [ProducedFile(path=name, bytes=1) for name in names]
-    assert shelf.keep(workspace, [*files, produce(workspace, "large", 61)]) == ()
+    assert keep(shelf, workspace, [*files, produce(workspace, "large", 61)]) == ()
     assert [list(found.iterdir()) for found in tmp_path.glob("satchel-artifacts-*")] == [[]]
 
 
 def test_a_name_is_fit_for_a_header(shelf: Artifacts, workspace: Workspace) -> None:
-    (kept,) = shelf.keep(workspace, [produce(workspace, 'd/a"b\r\nX: y\udcff.txt', 1)])
+    (kept,) = keep(shelf, workspace, [produce(workspace, 'd/a"b\r\nX: y\udcff.txt', 1)])
     assert kept.name == "a_b__X: y_.txt"
 
 
 def test_a_closed_shelf_is_gone_and_keeps_nothing(shelf: Artifacts, workspace: Workspace, tmp_path: Path) -> None:
-    (kept,) = shelf.keep(workspace, [produce(workspace, "a", 5)])
+    (kept,) = keep(shelf, workspace, [produce(workspace, "a", 5)])
     shelf.close()
     assert read(shelf, kept.id) is None
     assert list(tmp_path.glob("satchel-artifacts-*")) == []
-    assert shelf.keep(workspace, [produce(workspace, "b", 5)]) == ()
+    assert keep(shelf, workspace, [produce(workspace, "b", 5)]) == ()
 
 
 def test_a_disk_without_room_costs_the_download_and_nothing_else(shelf: Artifacts, workspace: Workspace) -> None:
@@ -116,10 +122,10 @@ def test_a_disk_without_room_costs_the_download_and_nothing_else(shelf: Artifact
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
     try:
-        kept = shelf.keep(workspace, made)
+        kept = keep(shelf, workspace, made)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [item.path for item in kept] == ["small.csv"]
-    assert shelf.of(workspace.id) == kept
+    assert shelf.of("me", "run") == kept
     (folder,) = Path(workspace.root).parent.glob("satchel-artifacts-*")
     assert len(list(folder.iterdir())) == 1

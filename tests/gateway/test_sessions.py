@@ -37,8 +37,8 @@ def session(
     )
 
 
-def keep(sessions: Sessions, held: Session, owner: str = "me") -> bool:
-    with sessions.claim(owner, held.id, is_new=True) as claim:
+async def keep(sessions: Sessions, held: Session, owner: str = "me") -> bool:
+    async with sessions.claim(owner, held.id, is_new=True) as claim:
         return claim.keep(held)
 
 
@@ -49,10 +49,10 @@ def has(sessions: Sessions, name: str, owner: str = "me") -> bool:
         return False
 
 
-def test_what_is_not_used_for_its_time_is_gone() -> None:
+async def test_what_is_not_used_for_its_time_is_gone() -> None:
     clock = Clock()
     sessions = Sessions(idle_s=60, clock=clock)
-    assert keep(sessions, session("a"))
+    assert await keep(sessions, session("a"))
     clock.now += 59
     assert has(sessions, "a")
     clock.now += 59
@@ -61,10 +61,10 @@ def test_what_is_not_used_for_its_time_is_gone() -> None:
     assert not has(sessions, "a")
 
 
-def test_their_number_is_bounded_even_when_they_hold_nothing() -> None:
+async def test_their_number_is_bounded_even_when_they_hold_nothing() -> None:
     sessions = Sessions(idle_s=60, max_bytes=1024 * 1024)
     for number in range(200):
-        assert keep(sessions, session(f"s{number}"))
+        assert await keep(sessions, session(f"s{number}"))
     assert 40 < sum(has(sessions, f"s{number}") for number in range(200)) <= 64
     assert has(sessions, "s199")
 
@@ -79,45 +79,47 @@ async def test_one_that_is_larger_than_all_the_room_is_not_kept(kind: str) -> No
         "skills": session("a", pinned=pinned),
     }[kind]
     room = 16 * 1024 + 1400
-    assert keep(Sessions(idle_s=60, max_bytes=room), session("a"))
-    assert keep(Sessions(idle_s=60), large)
-    assert not keep(Sessions(idle_s=60, max_bytes=room), large)
+    assert await keep(Sessions(idle_s=60, max_bytes=room), session("a"))
+    assert await keep(Sessions(idle_s=60), large)
+    assert not await keep(Sessions(idle_s=60, max_bytes=room), large)
 
 
-def test_a_claim_keeps_other_turns_out_until_it_ends_however_it_ends() -> None:
+async def test_a_claim_keeps_other_turns_out_until_it_ends_however_it_ends() -> None:
     sessions = Sessions(idle_s=60)
     held = session("a")
-    keep(sessions, held)
+    await keep(sessions, held)
 
-    def break_off() -> None:
-        with sessions.claim("me", "a", is_new=False):
-            with pytest.raises(StoreError) as refused, sessions.claim("me", "a", is_new=False):
-                pass
+    async def break_off() -> None:
+        async with sessions.claim("me", "a", is_new=False):
+            with pytest.raises(StoreError) as refused:
+                async with sessions.claim("me", "a", is_new=False):
+                    pass
             assert (refused.value.code, refused.value.retryable) == ("session-conflict", True)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        break_off()
-    with sessions.claim("me", "a", is_new=False) as claim:
+        await break_off()
+    async with sessions.claim("me", "a", is_new=False) as claim:
         assert claim.session == held
 
 
-def test_a_claim_of_another_owner_finds_nothing_and_blocks_nobody() -> None:
+async def test_a_claim_of_another_owner_finds_nothing_and_blocks_nobody() -> None:
     sessions = Sessions(idle_s=60)
-    keep(sessions, session("a"))
-    with sessions.claim("me", "a", is_new=False):
-        with pytest.raises(RequestError) as refused, sessions.claim("you", "a", is_new=False):
-            pass
+    await keep(sessions, session("a"))
+    async with sessions.claim("me", "a", is_new=False):
+        with pytest.raises(RequestError) as refused:
+            async with sessions.claim("you", "a", is_new=False):
+                pass
         assert refused.value.code == "not-found"
         with pytest.raises(RequestError):
-            sessions.drop("you", "a")
+            await sessions.drop("you", "a")
 
 
-def test_dropping_in_the_middle_of_a_turn_is_final() -> None:
+async def test_dropping_in_the_middle_of_a_turn_is_final() -> None:
     sessions = Sessions(idle_s=60)
-    keep(sessions, session("a"))
-    with sessions.claim("me", "a", is_new=False) as claim:
-        sessions.drop("me", "a")
+    await keep(sessions, session("a"))
+    async with sessions.claim("me", "a", is_new=False) as claim:
+        await sessions.drop("me", "a")
         assert not claim.keep(session("a"))
     assert not has(sessions, "a")
 

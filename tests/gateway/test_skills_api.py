@@ -112,6 +112,7 @@ def test_the_description_of_the_interface_lists_every_route() -> None:
         "/v1/responses", "/v1/responses/{response_id}", "/v1/responses/{response_id}/input_items",
         "/api/chat", "/api/models", "/api/sessions/{session_id}", "/api/skills", "/api/skills/rescan",
         "/api/skills/{name}", "/api/skills/{name}/files/{path}",
+        "/api/code/artifacts/{run_id}", "/api/code/artifacts/{run_id}/{path}",
     }  # fmt: skip
     chat = schema["paths"]["/v1/chat/completions"]["post"]
     assert set(chat["requestBody"]["content"]["application/json"]["schema"]["properties"]) >= {

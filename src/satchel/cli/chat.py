@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Annotated
 
@@ -19,7 +20,9 @@ from satchel.cli.console import has_styles, line, print_error, say
 from satchel.cli.conversation import ChatView, Conversation
 from satchel.cli.editor import Editor, no_history, open_history
 from satchel.cli.options import ExecOptions, ModelOptions, SkillOptions, settings_from
+from satchel.cli.produced import listed, prepare_folder, tell_saved
 from satchel.cli.progress import DownloadProgress
+from satchel.cli.signals import until_signalled
 from satchel.engine.prompt import reach
 from satchel.engine.request import SkillSelection
 from satchel.errors import SatchelError, SetupError
@@ -62,26 +65,41 @@ async def chat(
             hint="satchel run asks one question, also out of a pipe.",
         )
     settings = settings_from(skills, options, execution)
+    opening = _Opening(skill, system, max_tokens, shows_cost=usage, keeps_history=not no_history)
+    return await until_signalled(_chat(settings, opening))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    skill: tuple[str, ...]
+    system: str
+    max_tokens: int | None
+    shows_cost: bool = field(kw_only=True)
+    keeps_history: bool = field(kw_only=True)
+
+
+async def _chat(settings: Settings, opening: _Opening) -> int:
     if embedded_models(settings):
         progress = DownloadProgress()
         await ensure_weights(settings, progress)
         progress.finish()
     async with open_runtime(settings) as runtime:
         catalog = await runtime.catalog()
-        selected = reach(catalog, SkillSelection(names=skill, discovery=False)).selected
+        selected = reach(catalog, SkillSelection(names=opening.skill, discovery=False)).selected
         conversation = Conversation(
             runtime=runtime,
             model=await default_model(settings, runtime.models),
             discovery=settings.skills.discovery and settings.skills.enabled,
-            max_tokens=max_tokens,
-            system=system,
+            max_tokens=opening.max_tokens,
+            system=opening.system,
             selected=[item.name for item in selected],
         )
-        repl = _Repl(conversation, catalog, shows_cost=usage)
+        repl = _Repl(conversation, catalog, shows_cost=opening.shows_cost)
         _greet(settings, conversation, catalog)
         await tell(settings)
         say("/help lists what you can do here; Ctrl-C stops an answer, Ctrl-D ends.")
-        return await repl.run(_editor(repl.words, keeps_history=not no_history))
+        async with aclosing(conversation):
+            return await repl.run(_editor(repl.words, keeps_history=opening.keeps_history))
 
 
 def _greet(settings: Settings, conversation: Conversation, catalog: Catalog) -> None:
@@ -122,7 +140,8 @@ class _Repl:
             "/system": ("[TEXT]", "shows or sets the system message; /system - removes it", self._system),
             "/model": ("[NAME]", "shows the models, or changes to one", self._model),
             "/usage": ("", "says after each answer what it cost, or no longer", self._usage),
-            "/clear": ("", "forgets the conversation", self._clear),
+            "/save": ("DIR", "copies the files that programs made into a directory", self._save),
+            "/clear": ("", "forgets the conversation, with the files that it made", self._clear),
             "/quit": ("", "ends, as Ctrl-D does", self._quit),
         }
 
@@ -163,8 +182,14 @@ class _Repl:
         view = ChatView(has_styles=has_styles(sys.stdout) and has_styles(sys.stderr), shows_cost=self._shows_cost)
         task = asyncio.create_task(self._talk.turn(text, view))
         with _stopping(task):
-            while not (await asyncio.wait((task,), timeout=_SILENCE_S))[0]:
-                view.hint()
+            try:
+                while not (await asyncio.wait((task,), timeout=_SILENCE_S))[0]:
+                    view.hint()
+            except asyncio.CancelledError:
+                # The whole program ends: what the answer runs has to end before its working directory is removed.
+                task.cancel()
+                await asyncio.wait((task,))
+                raise
         if task.cancelled():
             self._say("stopped; Ctrl-C again ends.")
             return True
@@ -220,7 +245,7 @@ class _Repl:
         else:
             self._talk.selected.append(skill.name)
             what = "is selected"
-        self._talk.clear()
+        await self._talk.clear()
         self._say(f"{skill.name} {what}; the conversation starts afresh.")
 
     async def _system(self, rest: str) -> None:
@@ -247,9 +272,19 @@ class _Repl:
         self._shows_cost = not self._shows_cost
         self._say(f"What answers cost is {'said' if self._shows_cost else 'not said'} from now on.")
 
+    async def _save(self, rest: str) -> None:
+        made, execution = self._talk.produced, self._talk.runtime.execution
+        if not made.paths:
+            self._say("No files were made in this conversation.")
+        elif not rest:
+            self._say(f"/save DIR copies what was made: {listed(made.paths)}")
+        else:
+            folder = prepare_folder(rest)
+            tell_saved(made.save(execution.artifacts if execution else None, folder), folder)
+
     async def _clear(self, rest: str) -> None:
         del rest
-        self._talk.clear()
+        await self._talk.clear()
         self._say("The conversation is forgotten.")
 
     async def _quit(self, rest: str) -> None:

@@ -10,11 +10,14 @@ from satchel.chat.messages import Message, ToolUse, message
 from satchel.chat.request import ChatRequest
 from satchel.cli.console import printable
 from satchel.cli.markdown import MarkdownStyles
+from satchel.cli.produced import Produced
 from satchel.cli.turn_view import TurnView
 from satchel.engine.events import ProseJoiner, SkillLoaded, TextDelta, TurnDone
 from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.engine.runtime import Runtime
 from satchel.errors import SatchelError
+from satchel.execution.lease import unhindered
+from satchel.execution.workbench import Workbench
 
 
 class ChatView(TurnView):
@@ -75,7 +78,10 @@ class ChatView(TurnView):
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """``selected`` are names of skills; ``read`` those whose instructions are among what was said."""
+    """``selected`` are names of skills; ``read`` those whose instructions are among what was said.
+
+    Where programs may run, they share one workbench from the first turn to ``aclose``, or until all is forgotten.
+    """
 
     runtime: Runtime
     model: str
@@ -85,11 +91,21 @@ class Conversation:
     selected: list[str] = field(default_factory=list[str])
     read: set[str] = field(default_factory=set[str])
     said: list[Message] = field(default_factory=list[Message])
+    produced: Produced = field(default_factory=Produced)
+    bench: Workbench | None = None
 
-    def clear(self) -> None:
-        """Forgets what was said; the system message and the selected skills stay."""
+    async def clear(self) -> None:
+        """Forgets what was said, with what was made; the system message and the selected skills stay."""
         self.said.clear()
         self.read.clear()
+        self.produced.clear()
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Ends what still runs and removes the working directory."""
+        bench, self.bench = self.bench, None
+        if bench is not None:
+            await unhindered(bench.aclose())
 
     async def turn(self, text: str, view: ChatView) -> None:
         """Asks, and shows the answer. One that is cancelled is kept as far as it came, one that fails is forgotten."""
@@ -99,6 +115,9 @@ class Conversation:
             chat=ChatRequest(model=self.model, messages=(*opening, *self.said, asked), max_tokens=self.max_tokens),
             skills=SkillSelection(names=tuple(self.selected), discovery=self.discovery),
         )
+        if self.bench is None:
+            self.bench = await self.runtime.open_workbench(request)
+        request = replace(request, workbench=self.bench)
         answer: Sequence[Message] = ()
         heard = ""
         joiner = ProseJoiner()
@@ -107,6 +126,7 @@ class Conversation:
             async with self.runtime.turn(request) as turn:
                 async for event in turn:
                     view.show(event)
+                    self.produced.note(event)
                     match event:
                         case TextDelta():
                             heard += joiner.feed(event)

@@ -21,11 +21,14 @@ from satchel.chat.request import ChatRequest
 from satchel.cli.allowed import tell
 from satchel.cli.console import print_line_json, say
 from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
+from satchel.cli.produced import Produced, listed, prepare_folder, saved_shape, tell_saved
 from satchel.cli.progress import DownloadProgress
+from satchel.cli.signals import until_signalled
 from satchel.cli.turn_view import TurnView
 from satchel.engine.events import TurnEvent, TurnStarted
 from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.errors import SetupError
+from satchel.execution.workbench import Execution
 from satchel.settings import Settings
 from satchel.wiring.models import default_model, embedded_models, ensure_weights
 from satchel.wiring.runtime import open_runtime
@@ -57,6 +60,14 @@ def run(
     max_tokens: Annotated[
         int | None, Parameter(name="--max-tokens", validator=Number(gte=1), help="Bound on the tokens of the answer.")
     ] = None,
+    output_dir: Annotated[
+        str | None,
+        Parameter(
+            name="--output-dir",
+            help="Where to copy the files that programs make; one that is there already is never overwritten.",
+        ),
+    ] = None,
+    overwrite: Annotated[bool, Parameter(name="--overwrite", help="With --output-dir: replace files there.")] = False,
     skills: SkillOptions = SkillOptions(),
     options: ModelOptions = ModelOptions(),
     execution: ExecOptions = ExecOptions(),
@@ -71,11 +82,16 @@ def run(
     # Read before there is an event loop: an interrupt must end a wait for stdin.
     asked = _question(question, source)
     settings = settings_from(skills, options, execution)
-    return asyncio.run(_run(asked, settings, skill, max_tokens, _JsonView() if json else None))
+    if output_dir is not None:
+        output_dir = prepare_folder(output_dir)
+    view = _JsonView() if json else _TerminalView(settings)
+    asking = ChatRequest(messages=(message("user", asked),), max_tokens=max_tokens)
+    output = _Output(output_dir, overwrite=overwrite, as_json=json)
+    return asyncio.run(until_signalled(_run(asking, settings, skill, view, output)))
 
 
 async def _run(
-    asked: str, settings: Settings, names: tuple[str, ...], max_tokens: int | None, view: _JsonView | None
+    asking: ChatRequest, settings: Settings, names: tuple[str, ...], view: _JsonView | _TerminalView, output: _Output
 ) -> int:
     if embedded_models(settings):
         progress = DownloadProgress()
@@ -84,18 +100,40 @@ async def _run(
     await tell(settings, only_trouble=True)
     async with open_runtime(settings) as runtime:
         request = TurnRequest(
-            chat=ChatRequest(
-                model=await default_model(settings, runtime.models),
-                messages=(message("user", asked),),
-                max_tokens=max_tokens,
-            ),
+            chat=dataclasses.replace(asking, model=await default_model(settings, runtime.models)),
             skills=SkillSelection(names=names, discovery=settings.skills.discovery and settings.skills.enabled),
         )
-        shown = view or _TerminalView(settings)
-        async with runtime.turn(request) as turn:
-            async for event in turn:
-                shown.show(event)
-    return 0
+        produced = Produced()
+        is_saved = False
+        try:
+            async with runtime.turn(request) as turn:
+                async for event in turn:
+                    produced.note(event)
+                    view.show(event)
+        finally:
+            is_saved = output.finish(produced, runtime.execution)
+    return 0 if is_saved else 1
+
+
+class _Output:
+    """What becomes of the files that were made, however the turn ended."""
+
+    def __init__(self, folder: str | None, *, overwrite: bool, as_json: bool) -> None:
+        self._folder = folder
+        self._overwrite = overwrite
+        self._as_json = as_json
+
+    def finish(self, produced: Produced, execution: Execution | None) -> bool:
+        """Whether all of them are where they were wanted."""
+        if self._folder is None:
+            if produced.paths:
+                say(f"note: files were made and not kept: {listed(produced.paths)}; --output-dir DIR keeps them.")
+            return True
+        saved = produced.save(execution.artifacts if execution else None, self._folder, overwrite=self._overwrite)
+        tell_saved(saved, self._folder)
+        if self._as_json:
+            print_line_json(saved_shape(saved, self._folder))
+        return not any(item.problem for item in saved)
 
 
 def _question(question: str | None, source: str | None) -> str:

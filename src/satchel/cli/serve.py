@@ -15,6 +15,7 @@ from satchel.cli.allowed import allowed, held_by, tell
 from satchel.cli.console import line, print_line_json, say
 from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.cli.progress import DownloadProgress
+from satchel.cli.signals import until_signalled
 from satchel.ports.execution import Executor
 from satchel.settings import Settings
 from satchel.wiring.models import describe, embedded_models, ensure_weights
@@ -43,7 +44,7 @@ def serve(
     """
     settings = settings_from(skills, options, execution, host=host, port=port, ollama_port=ollama_port)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_serve(settings, as_json=json))
+        return runner.run(until_signalled(_serve(settings, as_json=json)))
 
 
 async def _serve(settings: Settings, *, as_json: bool) -> int:

@@ -6,6 +6,7 @@ import sys
 import time
 
 from satchel.cli.console import bytes_text, line, printable, say
+from satchel.cli.produced import listed
 from satchel.engine.events import (
     Notice,
     ProseJoiner,
@@ -89,6 +90,8 @@ class TurnView:
         done = "read" if event.name in _READERS else "ran"
         verdict = done if event.ok else f"failed ({event.code})"
         self.line(verdict, f"{what}  (round {event.round})")
+        if event.run:
+            self.line("made", listed(event.files))
 
     def _text(self, text: str) -> None:
         sys.stdout.write(self.painted(text))

@@ -127,6 +127,8 @@ def _tool_finished(step: _Object) -> ToolFinished:
         path=_text(step, "path"),
         ok=step.get("ok") is True,
         code=_text(step, "code"),
+        files=_texts(step.get("files")),
+        run=_text(step, "run"),
     )
 
 
@@ -180,3 +182,7 @@ def _text(raw: _Object, key: str) -> str:
 def _number(raw: _Object, key: str) -> int:
     value = raw.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

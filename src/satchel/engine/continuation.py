@@ -44,6 +44,11 @@ class Shelf(Generic[T]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __contains__(self, key: tuple[str, str]) -> bool:
+        """Whether the owner has something under the token. Counts as no use."""
+        self._make_room()
+        return key in self._entries
+
     @property
     def size_bytes(self) -> int:
         """The estimated size of all that is kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +36,7 @@ from satchel.engine.prompt import (
 from satchel.engine.request import TurnRequest
 from satchel.engine.turn import Turn, TurnPlan
 from satchel.errors import RequestError, SkillError
+from satchel.execution.lease import unhindered
 from satchel.execution.workbench import Execution, Workbench
 from satchel.ports.execution import Confinement
 from satchel.ports.models import ModelClient
@@ -117,18 +118,27 @@ class Runtime:
         """
         request = self._settled(request)
         own_bench = None
-        if self.execution is not None and request.workbench is None and not request.skills.is_off:
-            own_bench = await self.execution.open()
+        if request.workbench is None:
+            own_bench = await self.open_workbench(request)
             request = replace(request, workbench=own_bench)
         try:
             turn = Turn(self.models, await self._plan(request), self._limits)
             try:
                 yield turn
             finally:
-                await _in_own_task(turn.aclose())
+                await unhindered(turn.aclose())
         finally:
             if own_bench is not None:
-                await _in_own_task(own_bench.aclose())
+                await unhindered(own_bench.aclose())
+
+    async def open_workbench(self, request: TurnRequest) -> Workbench | None:
+        """One for the conversation that ``request`` belongs to, None where nothing may run in its turns.
+
+        ``aclose`` is the caller's. Raises ``SandboxError`` when there is no room for a workspace.
+        """
+        if self.execution is None or self._settled(request).skills.is_off:
+            return None
+        return await self.execution.open(request.principal.id)
 
     async def aclose(self) -> None:
         """Releases the model client."""
@@ -303,19 +313,3 @@ def _unmatched(request: TurnRequest, restored: Restored) -> Iterator[Notice]:
             code="continuation-unmatched",
             message="The continuation is unknown here, too old, or of another conversation; earlier reads are gone.",
         )
-
-
-async def _in_own_task(cleanup: Coroutine[object, object, None]) -> None:
-    """Waits for the cleanup to end even when the caller is cancelled meanwhile, then passes the cancellation on."""
-    task = asyncio.ensure_future(cleanup)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            if task.cancelled():
-                raise
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()

@@ -25,13 +25,14 @@ _CHUNK = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """A kept file. ``id`` is random and is all that a download needs; ``owner`` is the workspace's id.
+    """A kept file. ``id`` names it on this shelf, ``run`` is the workbench that made it and ``owner`` for whom it ran.
 
     ``path`` is where it lay, relative to the working directory. ``expires`` is on the shelf's own clock.
     """
 
     id: str
     owner: str
+    run: str
     path: str
     bytes: int
     expires: float
@@ -68,21 +69,26 @@ class Artifacts:
         self._kept: OrderedDict[str, Artifact] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, workspace: Workspace, files: Iterable[ProducedFile]) -> tuple[Artifact, ...]:
+    def keep(
+        self, workspace: Workspace, files: Iterable[ProducedFile], *, owner: str, run: str
+    ) -> tuple[Artifact, ...]:
         """Copies files of ``workspace``. What is gone, no regular file any more or too large is left out."""
-        return tuple(kept for file in files if (kept := self._keep(workspace, file.path)) is not None)
+        found = (self._keep(workspace, file.path, owner, run) for file in files)
+        return tuple(kept for kept in found if kept is not None)
 
-    def get(self, artifact_id: str) -> Artifact | None:
-        """The artifact of that id, None when it never was or is gone."""
+    def find(self, owner: str, run: str, path: str) -> Artifact | None:
+        """The newest file of that very path, None when there never was one, it is gone or another owner's."""
+        return next((item for item in self.of(owner, run) if item.path == path), None)
+
+    def of(self, owner: str, run: str) -> tuple[Artifact, ...]:
+        """What is kept of one workbench, oldest first; nothing of it for another owner."""
         with self._lock:
             self._sweep()
-            return self._kept.get(artifact_id)
+            return tuple(item for item in self._kept.values() if (item.owner, item.run) == (owner, run))
 
-    def of(self, owner: str) -> tuple[Artifact, ...]:
-        """What is kept of one workspace, oldest first."""
-        with self._lock:
-            self._sweep()
-            return tuple(item for item in self._kept.values() if item.owner == owner)
+    def left_s(self, artifact: Artifact) -> float:
+        """In how many seconds it goes by itself."""
+        return max(0.0, artifact.expires - self._clock())
 
     def open(self, artifact_id: str) -> BinaryIO | None:
         """Opens it for reading, None when it is gone. The caller closes it; it can be read even when it expires."""
@@ -105,7 +111,7 @@ class Artifacts:
             self._max_files = 0
             remove_tree(self._root)
 
-    def _keep(self, workspace: Workspace, path: str) -> Artifact | None:
+    def _keep(self, workspace: Workspace, path: str, owner: str, run: str) -> Artifact | None:
         artifact_id = secrets.token_urlsafe(18)
         try:
             source = open_inside(workspace.work, path)
@@ -117,11 +123,11 @@ class Artifacts:
             size = self._copy(reading, self._place(artifact_id))
             if size is None:
                 return None
-            for item in [item for item in self._kept.values() if (item.owner, item.path) == (workspace.id, path)]:
+            same = owner, run, path
+            for item in [item for item in self._kept.values() if (item.owner, item.run, item.path) == same]:
                 self._drop(item.id)
-            kept = Artifact(
-                id=artifact_id, owner=workspace.id, path=path, bytes=size, expires=self._clock() + self._ttl_s
-            )
+            expires = self._clock() + self._ttl_s
+            kept = Artifact(id=artifact_id, owner=owner, run=run, path=path, bytes=size, expires=expires)
             self._kept[artifact_id] = kept
             self._sweep()
             return kept

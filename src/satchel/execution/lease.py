@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TypeVar
@@ -35,6 +35,22 @@ async def leased(make: Callable[[], _Made], remove: Callable[[_Made], object]) -
         yield made
     finally:
         await asyncio.shield(in_bulk(partial(remove, made)))
+
+
+async def unhindered(cleanup: Coroutine[object, object, None]) -> None:
+    """Waits for the cleanup to end even when the caller is cancelled meanwhile, then passes the cancellation on."""
+    task = asyncio.ensure_future(cleanup)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
 
 
 async def _undone(making: asyncio.Future[_Made], remove: Callable[[_Made], object]) -> None:

@@ -7,7 +7,6 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from functools import partial
 
 from satchel.errors import SandboxError
@@ -28,11 +27,12 @@ from satchel.ports.execution import Executor
 class Workbench:
     """``scripts`` is None when skills' scripts may not run, ``code`` and ``files`` when models may run no code.
 
-    ``run_id`` names what it produced on the shelf of artifacts. Tools of one workbench are used one at a time, in
-    ``lock``: what a call left there is what the next one finds.
+    ``run_id`` names what it produced on the shelf of artifacts, where it is ``owner``'s alone. Tools of one workbench
+    are used one at a time, in ``lock``: what a call left there is what the next one finds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
         self.run_id = f"run_{secrets.token_urlsafe(18)}"
         self.lock = asyncio.Lock()
         self.scripts: ScriptRunner | None = None
@@ -48,7 +48,8 @@ class Workbench:
     async def keep(self, workspace: Workspace, files: Sequence[ProducedFile]) -> None:
         """Puts produced files on the shelf, where there is one."""
         if self.artifacts is not None:
-            await in_bulk(partial(self.artifacts.keep, replace(workspace, id=self.run_id), files))
+            keep = partial(self.artifacts.keep, workspace, files, owner=self.owner, run=self.run_id)
+            await in_bulk(keep)
 
     async def keep_written(self, paths: Sequence[str]) -> None:
         """``keep`` for files that a tool of ours wrote in the workspace."""
@@ -84,11 +85,14 @@ class Execution:
         self._host = dict(os.environ if host is None else host)
         self._base = base
 
-    async def open(self) -> Workbench:
-        """A workbench; ``aclose`` is the caller's. Raises ``SandboxError`` when there is no room for a workspace."""
+    async def open(self, owner: str) -> Workbench:
+        """A workbench on behalf of ``owner``; ``aclose`` is the caller's.
+
+        Raises ``SandboxError`` when there is no room for a workspace.
+        """
         options = self.options
         async with AsyncExitStack() as stack:
-            bench = Workbench()
+            bench = Workbench(owner)
             bench.artifacts = self.artifacts
             keep = bench.keep if self.artifacts is not None else None
             installer = Installer(self.executor, options, self._host)

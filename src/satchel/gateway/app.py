@@ -9,7 +9,7 @@ from fastapi import Depends, FastAPI
 from pydantic import BaseModel
 
 from satchel.engine.runtime import Runtime
-from satchel.gateway import failures
+from satchel.gateway import artifacts, failures
 from satchel.gateway.access import AccessLog
 from satchel.gateway.anthropic import routes as anthropic
 from satchel.gateway.auth import KeyCheck, OriginCheck
@@ -21,6 +21,7 @@ from satchel.gateway.options import ServerOptions
 from satchel.gateway.sessions import Sessions
 from satchel.gateway.skills_api import routes as skills_api
 from satchel.gateway.state import Gateway
+from satchel.gateway.tidying import look_s, tidied
 
 RuntimeOpener = Callable[[], AbstractAsyncContextManager[Runtime]]
 
@@ -44,7 +45,8 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions, *, is_ollama
         del app
         async with open_runtime() as runtime:
             sessions = Sessions(idle_s=options.session_idle_s)
-            yield {"gateway": Gateway(runtime=runtime, options=options, sessions=sessions)}
+            async with tidied(sessions, runtime, every_s=look_s(options.session_idle_s)):
+                yield {"gateway": Gateway(runtime=runtime, options=options, sessions=sessions)}
 
     # The documentation pages would load scripts of another host; /openapi.json is there for tools of one's own.
     app = FastAPI(title="Satchel", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -60,6 +62,8 @@ def create_app(open_runtime: RuntimeOpener, options: ServerOptions, *, is_ollama
     app.include_router(ollama.api, prefix="/ollama/api", dependencies=may_speak)
     app.include_router(ollama.root, prefix="/ollama")
     app.include_router(ollama.chat_router, dependencies=may_speak)
+    # At a path that no Ollama has, since answers of every surface say what was produced.
+    app.include_router(artifacts.router, dependencies=may_speak)
     if is_ollama:
         app.include_router(ollama.api, prefix="/api", dependencies=may_speak)
         app.include_router(ollama.root)

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable
 from pydantic import BaseModel
 
 from satchel.chat.events import Usage
-from satchel.engine.events import Notice, SkillLoaded, TurnDone, TurnEvent
+from satchel.engine.events import Notice, SkillLoaded, ToolFinished, TurnDone, TurnEvent
+
+_MOST_FILES = 100
+"""Most names of one run: an answer stays small."""
 
 
 class NoticeBody(BaseModel):
@@ -17,12 +20,20 @@ class NoticeBody(BaseModel):
     message: str
 
 
+class ProducedBody(BaseModel):
+    """Where files that programs produced can be had: ``GET /api/code/artifacts/{run}`` lists all, with their sizes."""
+
+    run: str
+    files: list[str]
+
+
 class Extension:
     """Collects the field's content from the events of a turn, those of every agent."""
 
     def __init__(self, notices: Iterable[NoticeBody] = ()) -> None:
         self._skills: list[str] = []
         self._notices = list(notices)
+        self._files: dict[str, dict[str, None]] = {}
 
     def note(self, event: TurnEvent) -> None:
         """Keeps what the field tells of this event."""
@@ -30,9 +41,18 @@ class Extension:
             self._skills.append(event.ref.name)
         elif isinstance(event, Notice):
             self._notices.append(NoticeBody(code=event.code, message=event.message))
+        elif isinstance(event, ToolFinished) and event.run:
+            self._files.setdefault(event.run, {}).update(dict.fromkeys(event.files))
+
+    @property
+    def has_artifacts(self) -> bool:
+        """Whether anything was produced that can be fetched."""
+        return bool(self._files)
 
     def field(self, done: TurnDone, encode_usage: Callable[[Usage], object], **more: object) -> dict[str, object]:
-        """``{"satchel": {"rounds", "skills", "notices", "continuation"}}``; the last two only where there is one.
+        """``{"satchel": {"rounds", "skills", "notices", "continuation", "artifacts"}}``.
+
+        The last three stand there only when there are any.
 
         ``encode_usage`` writes the usage of a generation as the surface writes it; ``more`` is what this surface adds.
         """
@@ -44,4 +64,9 @@ class Extension:
             said["notices"] = [notice.model_dump() for notice in self._notices]
         if done.continuation:
             said["continuation"] = done.continuation
+        if self._files:
+            said["artifacts"] = [
+                ProducedBody(run=run, files=list(files)[:_MOST_FILES]).model_dump()
+                for run, files in self._files.items()
+            ]
         return {"satchel": {**said, **more}}

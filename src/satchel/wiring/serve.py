@@ -108,13 +108,17 @@ class _Exits(Protocol):
 
 @contextmanager
 def _signals_to(servers: Sequence[_Exits]) -> Generator[None]:
-    """SIGINT and SIGTERM end all servers. uvicorn would raise the signal again at the end; that end is orderly."""
+    """SIGINT, SIGTERM and SIGHUP end all servers. uvicorn would raise the signal at the end; that end is orderly."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         for server in servers:
             server.handle_exit(number, frame)
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    ending = [signal.SIGINT, signal.SIGTERM]
+    # Under nohup it is ignored and stays so.
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        ending.append(signal.SIGHUP)
+    before = {number: signal.signal(number, handle) for number in ending}
     try:
         yield
     finally:

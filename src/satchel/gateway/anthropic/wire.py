@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from satchel.gateway.extension import NoticeBody
+from satchel.gateway.extension import NoticeBody, ProducedBody
 from satchel.gateway.fields import MAX_MESSAGES, MAX_SKILLS, MAX_TOOLS, SkillFields
 
 
@@ -82,6 +82,7 @@ class SatchelBody(BaseModel):
     skills: list[str]
     notices: list[NoticeBody] | None = None
     continuation: str | None = None
+    artifacts: list[ProducedBody] | None = None
 
 
 class UsedContainer(BaseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from satchel.chat.messages import Message, Part, Reasoning, Text
 from satchel.engine.events import ProseJoiner, ReasoningDelta, TextDelta, TurnDone, TurnEvent
@@ -33,13 +34,17 @@ class SessionTurn:
         """``async with turn.open() as events``, as with ``Runtime.turn``.
 
         When the block is left without an error after a complete turn, the session has grown by that turn; else it is
-        what it was. Either way it is free for its next turn as soon as the block is left. Entering raises what
-        ``Sessions.claim``, ``ChatCall.turn_of`` and ``Runtime.turn`` raise.
+        what it was. Either way it is free for its next turn as soon as the block is left, and programs of a turn that
+        was left early have ended. Entering raises what ``Sessions.claim``, ``ChatCall.turn_of``,
+        ``Runtime.open_workbench`` and ``Runtime.turn`` raise.
         """
         call = self._call
-        with self._sessions.claim(call.owner, self.session_id, is_new=call.session == NEW) as claim:
+        async with self._sessions.claim(call.owner, self.session_id, is_new=call.session == NEW) as claim:
             session = claim.session or await self._begun()
             request = call.turn_of(session)
+            if claim.bench is None:
+                claim.bench = await self._runtime.open_workbench(request)
+            request = replace(request, workbench=claim.bench)
             async with self._runtime.turn(request) as events:
                 heard = _Heard(events, request.agent)
                 yield heard

@@ -65,8 +65,8 @@ async def show_session(session_id: str, request: Request, gateway: CurrentGatewa
 
 @router.delete("/api/sessions/{session_id}", response_model=DeletedBody)
 async def delete_session(session_id: str, request: Request, gateway: CurrentGateway) -> Response:
-    """Forgets a session."""
-    gateway.sessions.drop(owner_of(request), session_id)
+    """Forgets a session, and removes its working directory."""
+    await gateway.sessions.drop(owner_of(request), session_id)
     return json_response(DeletedBody(session=session_id).model_dump())
 
 

@@ -115,6 +115,7 @@ class _Answer:
             "detail": event.path or (started.path if started else ""),
             "ok": event.ok,
             "round": event.round,
+            **({"files": list(event.files), "run": event.run} if event.run else {}),
         }
 
     def _progress(self, event: ToolProgress) -> Frame:
@@ -126,6 +127,7 @@ class _Answer:
             "detail": event.detail,
             "files": list(event.files),
             "round": event.round,
+            **({"run": event.run} if event.run else {}),
         }
 
     def _ending(self) -> list[Frame]:

@@ -51,7 +51,10 @@ class ClientCallBody(BaseModel):
 
 
 class StepBody(BaseModel):
-    """A call that was answered here: the tool, whose call it was, what it was about, and in which round."""
+    """A call that was answered here: the tool, whose call it was, what it was about, and in which round.
+
+    ``files`` were produced and can be had under ``run``; both are absent when there are none.
+    """
 
     skill_step: str
     agent_id: str
@@ -59,6 +62,8 @@ class StepBody(BaseModel):
     detail: str
     ok: bool
     round: int
+    files: list[str] | None = None
+    run: str | None = None
 
 
 class LoadedBody(BaseModel):

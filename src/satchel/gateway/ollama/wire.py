@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from satchel.gateway.extension import NoticeBody
+from satchel.gateway.extension import NoticeBody, ProducedBody
 from satchel.gateway.fields import MAX_MESSAGES, MAX_PARTS, MAX_TOOLS, SkillFields
 
 
@@ -94,6 +94,7 @@ class SatchelBody(BaseModel):
     skills: list[str]
     notices: list[NoticeBody] | None = None
     continuation: str | None = None
+    artifacts: list[ProducedBody] | None = None
 
 
 class EndBody(BaseModel):

@@ -8,7 +8,8 @@ from satchel.engine.events import RoundFinished, SkillLoaded, ToolFinished, Tool
 
 def invocation(event: ToolFinished) -> dict[str, object]:
     """A call that was answered here, as ``InvocationBody``."""
-    return {**_call(event), "ok": event.ok, "code": event.code}
+    made = {"files": list(event.files), "run": event.run} if event.run else {}
+    return {**_call(event), "ok": event.ok, "code": event.code, **made}
 
 
 def step(event: TurnEvent) -> dict[str, object] | None:

@@ -203,8 +203,9 @@ class ChunkEncoder(_Answer):
 
     def _last(self, done: TurnDone) -> bytes:
         if not self._include_usage:
-            # No chunk comes after this one, so a continuation comes with the finish reason.
-            ours = self._extension.field(done, encode_usage) if done.continuation else {}
+            # No chunk comes after this one, so what a client can come back for comes with the finish reason.
+            is_told = done.continuation or self._extension.has_artifacts
+            ours = self._extension.field(done, encode_usage) if is_told else {}
             return self._chunk({}, self._finish(done), {**_said(done), **ours})
         end = self._chunk({}, self._finish(done), _said(done))
         return end + _event({**self._head("chat.completion.chunk"), "choices": [], **self._cost(done)})

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from satchel.gateway.extension import NoticeBody
+from satchel.gateway.extension import NoticeBody, ProducedBody
 from satchel.gateway.fields import MAX_MESSAGES, MAX_TOOLS, SkillFields
 
 
@@ -53,7 +53,10 @@ class UsageBody(BaseModel):
 
 
 class InvocationBody(BaseModel):
-    """A tool call that was answered here: in which generation, by which agent, and how it went."""
+    """A tool call that was answered here: in which generation, by which agent, and how it went.
+
+    ``files`` were produced and can be had under ``run``; both are absent when there are none.
+    """
 
     round: int
     agent: str
@@ -63,6 +66,8 @@ class InvocationBody(BaseModel):
     path: str
     ok: bool
     code: str
+    files: list[str] | None = None
+    run: str | None = None
 
 
 class SatchelBody(BaseModel):
@@ -77,6 +82,7 @@ class SatchelBody(BaseModel):
     invocations: list[InvocationBody]
     notices: list[NoticeBody] | None = None
     continuation: str | None = None
+    artifacts: list[ProducedBody] | None = None
 
 
 class FunctionBody(BaseModel):

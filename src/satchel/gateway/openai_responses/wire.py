@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from satchel.gateway.extension import NoticeBody
+from satchel.gateway.extension import NoticeBody, ProducedBody
 from satchel.gateway.fields import MAX_TOOLS, SkillFields
 
 _INPUT: dict[str, Any] = {
@@ -78,6 +78,7 @@ class SatchelBody(BaseModel):
     skills: list[str]
     notices: list[NoticeBody] | None = None
     continuation: str | None = None
+    artifacts: list[ProducedBody] | None = None
 
 
 class ReasonBody(BaseModel):

@@ -1,0 +1,90 @@
+"""Files that a model's programs made in a conversation: what is said of them, and copies where a person wants them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from satchel.cli.console import bytes_text, line, say
+from satchel.engine.events import ToolFinished, TurnEvent
+from satchel.engine.request import Principal
+from satchel.errors import SetupError
+from satchel.execution.artifacts import Artifacts
+from satchel.execution.saving import Saved, save
+
+_MOST_SHOWN = 8
+
+
+class Produced:
+    """Collects what the events of a conversation tell."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, dict[str, None]] = {}
+
+    def note(self, event: TurnEvent) -> None:
+        """One event."""
+        if isinstance(event, ToolFinished) and event.run:
+            self._files.setdefault(event.run, {}).update(dict.fromkeys(event.files))
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._files.clear()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """In the order in which they were made."""
+        return tuple(path for files in self._files.values() for path in files)
+
+    def save(self, shelf: Artifacts | None, folder: str, *, overwrite: bool = False) -> tuple[Saved, ...]:
+        """Copies all into ``folder``, and says of each what became of it."""
+        saved: list[Saved] = []
+        for run, files in self._files.items():
+            kept = shelf.of(Principal().id, run) if shelf else ()
+            saved += save(shelf, kept, folder, overwrite=overwrite) if shelf else ()
+            gone = files.keys() - {item.path for item in kept}
+            saved += (Saved(path=path, bytes=0, problem=_NOT_KEPT) for path in files if path in gone)
+        return tuple(saved)
+
+
+_NOT_KEPT = "could not be kept: it was too large, it was removed in the same call, or much came after it"
+
+
+def prepare_folder(folder: str) -> str:
+    """The directory, made when it is not there; it may begin with ``~``. Raises ``SetupError``."""
+    folder = os.path.expanduser(folder)  # noqa: PTH111 - which raises where there is no home
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            "setting-invalid",
+            f"{folder} cannot be made: {error.strerror}.",
+            hint="Name a directory that exists or can be made.",
+            data={"path": folder},
+        ) from None
+    return folder
+
+
+def tell_saved(saved: Sequence[Saved], folder: str) -> None:
+    """A line for each file: where it is now, or why it is not there."""
+    for item in saved:
+        if item.problem:
+            say(f"not saved {line(item.path)}: {line(item.problem)}")
+        else:
+            say(f"saved    {line(os.path.join(folder, item.path))} ({bytes_text(item.bytes)})")  # noqa: PTH118
+
+
+def saved_shape(saved: Sequence[Saved], folder: str) -> dict[str, object]:
+    """The same as one event of ``--json``."""
+    return {
+        "event": "files_saved",
+        "dir": folder,
+        "files": [{"path": item.path, "bytes": item.bytes} for item in saved if not item.problem],
+        "not_saved": [{"path": item.path, "reason": item.problem} for item in saved if item.problem],
+    }
+
+
+def listed(paths: Sequence[str]) -> str:
+    """Some of the names, and how many more there are."""
+    more = f" and {len(paths) - _MOST_SHOWN} more" if len(paths) > _MOST_SHOWN else ""
+    return f"{', '.join(line(path) for path in paths[:_MOST_SHOWN])}{more}"
