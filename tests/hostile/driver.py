@@ -129,9 +129,11 @@ class Run:
             await writer.drain()
             writer.close()
 
-    async def attacks(self) -> dict[str, Any]:
+    async def attacks(self, rows: list[str] | None) -> dict[str, Any]:
         verdicts: dict[str, Any] = {}
         for name, attack in ATTACKS.items():
+            if rows is not None and name not in rows:
+                continue
             marker = f"hostile-{secrets.token_hex(8)}"
             outcome = await self.executor.run(
                 self.launch(attack.command(marker, str(self.tmp)), attack.limits, **attack.more)
@@ -149,7 +151,7 @@ class Run:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
-async def main(backend: str, told: dict[str, Any]) -> dict[str, Any]:
+async def main(backend: str, told: dict[str, Any], rows: list[str] | None) -> dict[str, Any]:
     run = Run(backend, told)
     reason = run.executor.unavailable_reason
     if not reason:
@@ -161,7 +163,7 @@ async def main(backend: str, told: dict[str, Any]) -> dict[str, Any]:
         return {"unavailable": reason}
     held = [take_terminal(), hold_secret(told["secret"])]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    verdicts = await run.probe() | await run.attacks()
+    verdicts = await run.probe() | await run.attacks(rows)
     for descriptor in held:
         os.close(descriptor)
     return {"confinement": asdict(run.executor.confinement), "verdicts": verdicts}
@@ -169,4 +171,4 @@ async def main(backend: str, told: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     asked = json.load(sys.stdin)
-    print(json.dumps(asyncio.run(main(asked["backend"], asked["told"]))))
+    print(json.dumps(asyncio.run(main(**asked))))

@@ -38,6 +38,11 @@ class Result:
     version: str = ""
     unavailable: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """For the page; what was said and how long it took is of one run only."""
+        verdicts = {name: verdict[0] for name, verdict in self.verdicts.items()}
+        return {"backend": self.backend, "user": self.user, "version": self.version, "verdicts": verdicts}
+
     @property
     def succeeded(self) -> set[str]:
         return {name for name, verdict in self.verdicts.items() if verdict[0]}
@@ -50,14 +55,15 @@ def uid_of(user: str) -> int | None:
     return os.geteuid() or _NOBODY
 
 
-def run_table(backend: str, user: str) -> Result:
-    """Everything, under one backend, on a host of its own."""
+def run_table(backend: str, user: str, rows: frozenset[str] | None = None) -> Result:
+    """Everything, under one backend, on a host of its own; of the rows that take a launch each, only ``rows``."""
     uid = uid_of(user)
     assert uid is not None
+    asked = {"backend": backend, "rows": sorted(rows) if rows is not None else None}
     with _folders(uid) as root, _reachable(root, uid) as told:
         condemned = _sleeper(uid)
         try:
-            answer = _driven(root, uid, {"backend": backend, "told": told | {"condemned": condemned.pid}})
+            answer = _driven(root, uid, asked | {"told": told | {"condemned": condemned.pid}})
             with contextlib.suppress(subprocess.TimeoutExpired):
                 condemned.wait(0.2)
             was_ended = condemned.poll() is not None

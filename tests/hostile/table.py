@@ -89,7 +89,14 @@ ATTACKS = (
 )
 
 # A host need not offer these even to a program that nothing confines.
-NOT_ON_EVERY_HOST = {"sysrq-trigger", "raw disk", "mknod block device", "umount a mask", "TIOCSTI"}
+NOT_ON_EVERY_HOST = {
+    "sysrq-trigger",
+    "raw disk",
+    "mknod block device",
+    "umount a mask",
+    "TIOCSTI",
+    "route to outside",
+}
 # Only root can do these to a host, so only root's run shows that they can be done.
 ONLY_ROOT = {
     "write /usr/local",
