@@ -18,10 +18,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "concepts" / "sandbox.md"
-BEGIN, END = "<!-- measured by tests/hostile, written by scripts/sandbox_table.py -->", "<!-- end of what was measured -->"
+BEGIN, END = (
+    "<!-- measured by tests/hostile, written by scripts/sandbox_table.py -->",
+    "<!-- end of what was measured -->",
+)
 BACKENDS = ("unconfined", "bubblewrap", "namespaces", "landlock")
 USERS = ("root", "user")
-NEEDS = ("write in cwd", "TMPDIR writable", "sh, git, python, bash run", "read own skill", "socketpair")
 _CELL = re.compile(r"(?:root: (?P<root>\*{0,2}\w+\*{0,2}), user: )?(?P<user>\*{0,2}\w+\*{0,2})")
 
 
@@ -37,7 +39,7 @@ class Column:
     def from_results(cls, backend: str, results: Iterable[Mapping[str, Any]]) -> Column:
         """From what the suite has kept."""
         mine = [one for one in results if one["backend"] == backend]
-        words = {one["user"]: {row: _word(row, done) for row, done in one["verdicts"].items()} for one in mine}
+        words = {one["user"]: one["verdicts"] for one in mine}
         return cls(backend=backend, version=mine[0]["version"] if backend == "landlock" else "", words=words)
 
     def of(self, user: str) -> Mapping[str, str]:
@@ -55,17 +57,13 @@ class Column:
         return f"{self.backend} {self.version}".rstrip()
 
 
-def _word(row: str, done: bool) -> str:
-    if row in NEEDS:
-        return "works" if done else "fails"
-    return "**open**" if done else "blocked"
-
-
 def table(results: list[dict[str, Any]]) -> str:
     """The generated part of the page, its markers included."""
     present = {one["backend"] for one in results}
     columns = [Column.from_results(name, results) for name in BACKENDS if name in present]
-    rows = sorted(columns[0].of("user"), key=lambda row: row not in NEEDS)
+    rows = sorted(
+        columns[0].of("user"), key=lambda row: columns[0].of("user")[row] != "works"
+    )  # what has to work first
     lines = [
         f"| | {' | '.join(column.title for column in columns)} |",
         f"| --- |{' --- |' * len(columns)}",
@@ -76,11 +74,12 @@ def table(results: list[dict[str, Any]]) -> str:
 
 def columns_of(page: str) -> list[Column]:
     """The columns as they stand on the page."""
-    head, _, *rows = [
+    lines = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
         for line in page.partition(BEGIN)[2].partition(END)[0].splitlines()
         if line.startswith("|")
     ]
+    head, rows = (lines[0], lines[2:]) if lines else ([""], [])
     columns: list[Column] = []
     for number, title in enumerate(head[1:], 1):
         backend, _, version = title.partition(" ")

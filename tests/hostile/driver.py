@@ -26,6 +26,7 @@ from typing import Any
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Captured, Confinement, Executor, Launch, Limits, Outcome
+from satchel.sandbox.bubblewrap import BubblewrapExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.unconfined import UnconfinedExecutor
@@ -65,9 +66,10 @@ class PlainChild:
         return Outcome(exit_code=process.poll(), stdout=Captured(head=texts[0]), stderr=Captured(head=texts[1]))
 
 
-BACKENDS: dict[str, type[Executor] | type[PlainChild]] = {
+BACKENDS: dict[str, type[Executor | PlainChild]] = {
     "plain": PlainChild,
     "unconfined": UnconfinedExecutor,
+    "bubblewrap": BubblewrapExecutor,
     "namespaces": NamespaceExecutor,
     "landlock": LandlockExecutor,
 }

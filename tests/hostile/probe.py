@@ -4,7 +4,7 @@ What it does change belongs to the test, or is set to the value that it has.
 """
 
 # A hostile program writes as it likes, and answers by printing.
-# ruff: noqa: PTH101, PTH104, PTH107, PTH109, PTH110, PTH112, PTH113, PTH114, PTH116, PTH118, PTH123, PTH207, PTH208, PTH211, SIM115, T201
+# ruff: noqa: PTH101, PTH104, PTH110, PTH113, PTH114, PTH116, PTH118, PTH123, PTH207, PTH208, PTH211, T201
 
 from __future__ import annotations
 

@@ -121,6 +121,11 @@ HELD_BY_THE_PORT = {
     "background child lives on",
     "ignores SIGTERM past the deadline",
     "much output",
+    "much memory over processes",
+    "much over many files in cwd",
+    "much over many files in TMPDIR",
+    "much in files without a name",
+    "much at once, then gone",
     "TIOCSTI",
 }
 
@@ -131,6 +136,7 @@ GAP_WORDS = {
     "any writable /proc file outside /proc/PID": "settings of the kernel",
     "many forks": "number of processes",
     "many threads": "number of processes",
+    "chmod a device": "modes of the host's device nodes",
 }
 # Backends that hold back a part have further ones.
 GAP_WORDS_OF_A_PART = GAP_WORDS | {

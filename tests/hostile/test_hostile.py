@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="attacks on Linux"),
     pytest.mark.timeout(180),
 ]
-FULL = ("namespaces",)
+FULL = ("bubblewrap", "namespaces")
 PARTS = ("landlock",)
 Keep = Callable[[Result], None]
 
@@ -75,4 +75,3 @@ def test_every_attack_is_blocked_or_told(backend: str, user: str, keep: Keep) ->
     (page,) = [column for column in columns_of(PAGE.read_text(encoding="utf-8")) if column.backend == backend]
     if not (backend in PARTS and page.version != bound.version):
         assert page.of(user) == Column.from_results(backend, [bound.as_json()]).of(user), "run scripts/sandbox_table.py"
-
