@@ -21,7 +21,7 @@ from pathlib import Path
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Executor, Launch
-from satchel.sandbox.bubblewrap import BubblewrapExecutor
+from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.unconfined import UnconfinedExecutor
@@ -47,7 +47,7 @@ def launched(executor: Executor, launch: Launch) -> Callable[[], Awaitable[None]
 async def measure(runs: int, work: str) -> dict[str, list[float]]:
     launch = Launch(command=COMMAND, purpose="script", cwd=work, env={"PATH": "/usr/bin:/bin"}, writable=(work,))
     ways: dict[str, Callable[[], Awaitable[None]]] = {"plain": plain}
-    for executor in (UnconfinedExecutor(), BubblewrapExecutor(), NamespaceExecutor(), LandlockExecutor()):
+    for executor in (UnconfinedExecutor(), BubblewrapExecutor(PLACES[0]), NamespaceExecutor(), LandlockExecutor()):
         way = launched(executor, launch)
         try:
             if executor.unavailable_reason:

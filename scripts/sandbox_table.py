@@ -61,9 +61,8 @@ def table(results: list[dict[str, Any]]) -> str:
     """The generated part of the page, its markers included."""
     present = {one["backend"] for one in results}
     columns = [Column.from_results(name, results) for name in BACKENDS if name in present]
-    rows = sorted(
-        columns[0].of("user"), key=lambda row: columns[0].of("user")[row] != "works"
-    )  # what has to work first
+    first = columns[0].of("user")
+    rows = sorted(first, key=lambda row: first[row] != "works")  # what has to work stands above
     lines = [
         f"| | {' | '.join(column.title for column in columns)} |",
         f"| --- |{' --- |' * len(columns)}",

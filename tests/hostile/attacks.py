@@ -49,7 +49,9 @@ except RuntimeError:
 os._exit(0)
 """
 _ONE_MEMORY = """
+import time
 held = bytearray(b"x") * (192 << 20)
+time.sleep(1.5)
 print("done")
 """
 _MANY_MEMORY = """

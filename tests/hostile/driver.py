@@ -20,13 +20,14 @@ import subprocess
 import sys
 import tempfile
 import termios
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Captured, Confinement, Executor, Launch, Limits, Outcome
-from satchel.sandbox.bubblewrap import BubblewrapExecutor
+from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.unconfined import UnconfinedExecutor
@@ -66,10 +67,10 @@ class PlainChild:
         return Outcome(exit_code=process.poll(), stdout=Captured(head=texts[0]), stderr=Captured(head=texts[1]))
 
 
-BACKENDS: dict[str, type[Executor | PlainChild]] = {
+BACKENDS: dict[str, Callable[[], Executor | PlainChild]] = {
     "plain": PlainChild,
     "unconfined": UnconfinedExecutor,
-    "bubblewrap": BubblewrapExecutor,
+    "bubblewrap": lambda: BubblewrapExecutor(PLACES[0]),
     "namespaces": NamespaceExecutor,
     "landlock": LandlockExecutor,
 }
@@ -96,10 +97,11 @@ class Run:
 
     def __init__(self, backend: str, told: dict[str, Any]) -> None:
         self.executor = BACKENDS[backend]()
-        self.told = told | {"confined": backend not in {"plain", "unconfined"}}
+        self.told: dict[str, Any] = told | {"confined": backend not in {"plain", "unconfined"}}
         self.work, self.tmp = Path(told["work"]), Path(told["tmp"])
 
     def launch(self, command: tuple[str, ...], limits: dict[str, int], **more: Any) -> Launch:
+        fields: dict[str, Any] = {"deadline_s": 30.0} | more
         return Launch(
             command=command,
             purpose="script",
@@ -108,7 +110,7 @@ class Run:
             readable=(self.told["skill"],),
             writable=(str(self.work), str(self.tmp)),
             limits=Limits(**limits),
-            **({"deadline_s": 30.0} | more),
+            **fields,
         )
 
     async def probe(self) -> dict[str, Any]:
@@ -123,7 +125,7 @@ class Run:
     async def _knock(self) -> None:
         """Connects to where the program says that it listens."""
         place = self.work / "port"
-        while not place.exists():
+        while not place.exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.02)
         with contextlib.suppress(OSError):
             _, writer = await asyncio.open_connection("127.0.0.1", int(place.read_text()))

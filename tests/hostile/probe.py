@@ -4,7 +4,7 @@ What it does change belongs to the test, or is set to the value that it has.
 """
 
 # A hostile program writes as it likes, and answers by printing.
-# ruff: noqa: PTH101, PTH104, PTH110, PTH113, PTH114, PTH116, PTH118, PTH123, PTH207, PTH208, PTH211, T201
+# ruff: noqa: BLE001, PTH108, PTH101, PTH104, PTH110, PTH113, PTH114, PTH116, PTH118, PTH123, PTH207, PTH208, PTH211, T201
 
 from __future__ import annotations
 
@@ -208,7 +208,8 @@ def _():
 
 @row("list /root")
 def _():
-    return os.listdir("/root") is not None
+    os.listdir("/root")
+    return True
 
 
 @row("stat ~/.ssh/id_rsa")
@@ -468,7 +469,8 @@ def _():
 @row("TIOCSTI")
 def _():
     terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
-    return fcntl.ioctl(terminal, TIOCSTI, b"x") is not None
+    fcntl.ioctl(terminal, TIOCSTI, b"x")
+    return True
 
 
 @row("io_uring")

@@ -106,7 +106,7 @@ def _driven(root: Path, uid: int, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sleeper(uid: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["/bin/sleep", "300"], env={"HOST_TOKEN": "of another process"}, cwd="/", **_as(uid))
+    return subprocess.Popen[bytes](["/bin/sleep", "300"], env={"HOST_TOKEN": "of another process"}, cwd="/", **_as(uid))
 
 
 @contextmanager
@@ -127,8 +127,8 @@ def _folders(uid: int) -> Generator[Path]:
         for name in ("own", "other"):
             (root / "skills" / name / "SKILL.md").write_text("read only")
         for top, folders, files in os.walk(root):
-            for path in (top, *(os.path.join(top, name) for name in (*folders, *files))):
-                os.chown(path, uid, uid)
+            for name in (".", *folders, *files):
+                os.chown(Path(top, name), uid, uid)
         yield root
     finally:
         shutil.rmtree(root)

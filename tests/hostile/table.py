@@ -121,6 +121,7 @@ HELD_BY_THE_PORT = {
     "background child lives on",
     "ignores SIGTERM past the deadline",
     "much output",
+    "much memory in one process",
     "much memory over processes",
     "much over many files in cwd",
     "much over many files in TMPDIR",
