@@ -5,6 +5,7 @@ A script does as much as it can and prints ``done``; a backend may stop it befor
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 from collections.abc import Callable
@@ -69,7 +70,7 @@ os.close(writing)
 held = 0
 while held < 4 and os.read(reading, 1):
     held += 1
-time.sleep(2)
+time.sleep(1.5)
 if held == 4:
     print("done")
 for child in children:
@@ -98,8 +99,104 @@ for number in range(12):
     os.unlink("nameless")
     for _ in range(4):
         held[-1].write(b"x" * (1 << 20))
-time.sleep(3)
+time.sleep(2)
 print("done")
+"""
+_MAP = """
+import ctypes, os, socket, time
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+libc.shmat.argtypes, libc.shmat.restype = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int], ctypes.c_void_p
+libc.shmdt.argtypes = [ctypes.c_void_p]
+kept = []
+"""
+_MAPPED_FILES = (
+    _MAP
+    + """
+for number in range(48):
+    file = os.open("mapped", os.O_RDWR | os.O_CREAT)
+    os.unlink("mapped")
+    os.write(file, b"x" * (1 << 20))
+    libc.mmap(None, 4096, 1, 1, file, 0)
+    os.close(file)
+time.sleep(2)
+print("done")
+"""
+)
+_MAPPED_MEMORY = (
+    _MAP
+    + """
+for number in range(16):
+    file = os.memfd_create("hidden")
+    os.write(file, b"x" * (16 << 20))
+    libc.mmap(None, 4096, 1, 1, file, 0)
+    os.close(file)
+time.sleep(1.5)
+print("done")
+"""
+)
+_SENT_MEMORY = (
+    _MAP
+    + """
+for number in range(16):
+    file = os.memfd_create("hidden")
+    os.write(file, b"x" * (16 << 20))
+    kept.append(socket.socketpair())
+    socket.send_fds(kept[-1][0], [b"x"], [file])
+    os.close(file)
+time.sleep(1.5)
+print("done")
+"""
+)
+_SEGMENT = (
+    _MAP
+    + """
+segment = libc.shmget(0, 160 << 20, 0o1600)
+if segment < 0:
+    raise SystemExit("refused")
+print("segment", segment, flush=True)
+at = libc.shmat(segment, None, 0)
+ctypes.memset(at, 1, 160 << 20)
+time.sleep(0.5)
+libc.shmdt(at)
+time.sleep(1.5)
+print("done")
+"""
+)
+_ENDED_THREAD = """
+import ctypes, os, platform, threading, time
+def hold():
+    time.sleep(0.5)
+    held = bytearray(b"x") * (48 << 20)
+    time.sleep(1.5)
+    print("done", flush=True)
+for _ in range(3):
+    if os.fork() == 0:
+        break
+threading.Thread(target=hold).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+_UNREADABLE = """
+import os, time
+for number in range(12):
+    os.mkdir(f"closed-{number}")
+    with open(f"closed-{number}/file", "wb", buffering=0) as file:
+        for _ in range(4):
+            file.write(b"x" * (1 << 20))
+    os.chmod(f"closed-{number}", 0)
+time.sleep(2)
+print("done")
+"""
+_NAMES_IN_MEMORY = """
+import os, shutil, time
+os.mkdir("/tmp/hostile-MARKER")
+try:
+    for number in range(1500):
+        os.close(os.open(f"/tmp/hostile-MARKER/{number}", os.O_CREAT | os.O_WRONLY))
+    time.sleep(1)
+    print("done")
+finally:
+    shutil.rmtree("/tmp/hostile-MARKER")
 """
 _IN_MEMORY = """
 import os
@@ -128,7 +225,7 @@ print("done")
 """
 _CPU = """
 import time
-while time.process_time() < 2.2:
+while time.process_time() < 1.4:
     pass
 print("done")
 """
@@ -204,8 +301,17 @@ def _is_whole(ended: Ended) -> bool:
     return len(ended.outcome.stdout.head) + len(ended.outcome.stdout.tail) > CAP
 
 
+def _is_left(ended: Ended) -> bool:
+    """Whether it was made; a segment outlives its maker, so it is removed here."""
+    for line in ended.outcome.stdout.text.splitlines():
+        if line.startswith("segment "):
+            ctypes.CDLL(None).shmctl(int(line.split()[1]), 0, None)
+    return ended.is_done
+
+
+_LITTLE_MEMORY = {"memory_bytes": 128 * MIB, "tmp_bytes": 2 * MIB}
 _FEW_WRITTEN = {"written_bytes": WRITTEN, "file_bytes": 4 * MIB}
-_LINGERING = _MANY_FILES.replace("LINGER", "time.sleep(3)")
+_LINGERING = _MANY_FILES.replace("LINGER", "time.sleep(2)")
 
 ATTACKS = {
     "many forks": Attack(_FORKS, limits={"processes": 64}),
@@ -219,6 +325,13 @@ ATTACKS = {
     "much at once, then gone": Attack(
         _MANY_FILES.replace("WHERE", "'.'").replace("LINGER", ""), _is_kept, limits=_FEW_WRITTEN
     ),
+    "much in files that are only mapped": Attack(_MAPPED_FILES, limits=_FEW_WRITTEN),
+    "much in directories that nobody may read": Attack(_UNREADABLE, limits=_FEW_WRITTEN),
+    "much memory that is only mapped": Attack(_MAPPED_MEMORY, limits=_LITTLE_MEMORY),
+    "much memory that is only sent": Attack(_SENT_MEMORY, limits=_LITTLE_MEMORY),
+    "much memory behind a thread that ended": Attack(_ENDED_THREAD, limits=_LITTLE_MEMORY),
+    "much memory in a segment by key": Attack(_SEGMENT, _is_left, limits=_LITTLE_MEMORY),
+    "many names in directories in memory": Attack(_NAMES_IN_MEMORY, limits={"tmp_bytes": 2 * MIB}),
     "much in directories in memory": Attack(_IN_MEMORY, limits={"tmp_bytes": 2 * MIB}),
     "double-fork daemon outlives call": Attack(_DAEMON, _lives_on),
     "background child lives on": Attack(_BACKGROUND, _lives_on, is_shell=True),

@@ -390,6 +390,19 @@ def _():
     return False
 
 
+@row("read the kernel's tables of memory")
+def _():
+    names = ("slabinfo", "kpagecount", "kpageflags", "kpagecgroup", "timer_list", "vmallocinfo", "pagetypeinfo")
+    for name in names:
+        try:
+            with open(f"/proc/{name}", "rb", buffering=0) as file:
+                if file.read(16):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
 @row("sysrq-trigger")
 def _():
     return may_write("/proc/sysrq-trigger")

@@ -15,7 +15,7 @@ import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class Result:
 
     backend: str
     user: str
-    verdicts: dict[str, tuple[bool, str, float]]
+    verdicts: dict[str, tuple[bool, str, float]] = field(default_factory=dict[str, tuple[bool, str, float]])
     gaps: tuple[str, ...] = ()
     version: str = ""
     unavailable: str = ""
@@ -56,10 +56,18 @@ def _word(row: str, succeeded: bool) -> str:
 
 
 def uid_of(user: str) -> int | None:
-    """Who runs it; None when it cannot be on this host."""
+    """Who runs it; None when only root could be that user."""
     if user == "root":
         return 0 if os.geteuid() == 0 else None
     return os.geteuid() or _NOBODY
+
+
+def reason_against(user: str) -> str:
+    """Why the table cannot be run as this user on this host, "" when it can."""
+    if uid_of(user) is None:
+        return "only root can be root"
+    missing = [name for name in (_PYTHON, "/usr/bin/git", "/bin/bash") if not os.access(name, os.X_OK)]
+    return f"{', '.join(missing)} is missing" if missing else ""
 
 
 def run_table(backend: str, user: str, rows: frozenset[str] | None = None) -> Result:
@@ -78,7 +86,7 @@ def run_table(backend: str, user: str, rows: frozenset[str] | None = None) -> Re
             condemned.kill()
             condemned.wait()
     if "unavailable" in answer:
-        return Result(backend=backend, user=user, verdicts={}, unavailable=answer["unavailable"])
+        return Result(backend=backend, user=user, unavailable=answer["unavailable"])
     verdicts = {name: tuple(verdict) for name, verdict in answer["verdicts"].items()}
     verdicts["signal host process"] = (was_ended, *verdicts["signal host process"][1:])
     about = answer["confinement"]

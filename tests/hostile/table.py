@@ -86,6 +86,14 @@ ATTACKS = (
     "much in directories in memory",
     "much in files without a name",
     "much at once, then gone",
+    "read the kernel's tables of memory",
+    "much in files that are only mapped",
+    "much in directories that nobody may read",
+    "many names in directories in memory",
+    "much memory that is only mapped",
+    "much memory that is only sent",
+    "much memory behind a thread that ended",
+    "much memory in a segment by key",
 )
 
 # A host need not offer these even to a program that nothing confines.
@@ -113,6 +121,7 @@ ONLY_ROOT = {
     "perf_event_open",
     "sethostname",
     "chmod a device",
+    "read the kernel's tables of memory",
 }
 # Held by the port itself, whatever the backend: a plain child process of ours shows that they can be done.
 HELD_BY_THE_PORT = {
@@ -127,6 +136,12 @@ HELD_BY_THE_PORT = {
     "much over many files in TMPDIR",
     "much in files without a name",
     "much at once, then gone",
+    "much in files that are only mapped",
+    "much in directories that nobody may read",
+    "much memory that is only mapped",
+    "much memory that is only sent",
+    "much memory behind a thread that ended",
+    "much memory in a segment by key",
     "TIOCSTI",
 }
 
@@ -137,7 +152,8 @@ GAP_WORDS = {
     "any writable /proc file outside /proc/PID": "settings of the kernel",
     "many forks": "number of processes",
     "many threads": "number of processes",
-    "chmod a device": "modes of the host's device nodes",
+    "chmod a device": "modes of the host's devices",
+    "read the kernel's tables of memory": "tables of the kernel",
 }
 # Backends that hold back a part have further ones.
 GAP_WORDS_OF_A_PART = GAP_WORDS | {

@@ -206,8 +206,7 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
         yield from _kept_for_root()
     for path in ("/dev", "/proc", "/"):
         yield from ("--remount-ro", path)
-    # Segments of shared memory by key belong to no process, so nothing would bound them.
-    yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program(shares_ipc=True)))
+    yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program()))
 
 
 @cache

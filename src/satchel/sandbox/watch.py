@@ -304,16 +304,25 @@ def process_tree(pid: int) -> Iterator[tuple[int, list[int]]]:
 
 def may_hide(tree: Mapping[int, list[int]]) -> bool:
     """Whether one of these has files that its open ones do not show: mapped, sent, or open in a thread alone."""
+    shown = {(seen.st_dev, seen.st_ino) for pid in tree for _, seen in _open_files(pid)}
     for pid, threads in tree.items():
-        if b"(deleted)" in _read_or_nothing(f"/proc/{_living(pid)}/maps"):
+        if any(mapped not in shown for mapped in _mapped_without_name(_living(pid))):
             return True
         for thread in threads:
             for path, seen in _open_files(thread):
-                if thread != pid and not seen.st_nlink:
+                if not seen.st_nlink and (seen.st_dev, seen.st_ino) not in shown:
                     return True
                 if stat.S_ISSOCK(seen.st_mode) and _SENT.search(_read_or_nothing(path.replace("/fd/", "/fdinfo/"))):
                     return True
     return False
+
+
+def _mapped_without_name(pid: int) -> Iterator[tuple[int, int]]:
+    """Device and inode of each file whose name was gone when it was mapped, or has gone since."""
+    for line in _read_or_nothing(f"/proc/{pid}/maps").splitlines():
+        if line.endswith(b" (deleted)"):
+            major, _, minor = line.split()[3].partition(b":")
+            yield os.makedev(int(major, 16), int(minor, 16)), int(line.split()[4])
 
 
 def _open_files(thread: int) -> Iterator[tuple[str, os.stat_result]]:
