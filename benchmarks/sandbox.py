@@ -47,7 +47,12 @@ def launched(executor: Executor, launch: Launch) -> Callable[[], Awaitable[None]
 async def measure(runs: int, work: str) -> dict[str, list[float]]:
     launch = Launch(command=COMMAND, purpose="script", cwd=work, env={"PATH": "/usr/bin:/bin"}, writable=(work,))
     ways: dict[str, Callable[[], Awaitable[None]]] = {"plain": plain}
-    for executor in (UnconfinedExecutor(), BubblewrapExecutor(PLACES[0]), NamespaceExecutor(), LandlockExecutor()):
+    for executor in (
+        UnconfinedExecutor(),
+        BubblewrapExecutor(next((path for path in PLACES if os.access(path, os.X_OK)), PLACES[0])),
+        NamespaceExecutor(),
+        LandlockExecutor(),
+    ):
         way = launched(executor, launch)
         try:
             if executor.unavailable_reason:

@@ -70,7 +70,7 @@ class PlainChild:
 BACKENDS: dict[str, Callable[[], Executor | PlainChild]] = {
     "plain": PlainChild,
     "unconfined": UnconfinedExecutor,
-    "bubblewrap": lambda: BubblewrapExecutor(PLACES[0]),
+    "bubblewrap": lambda: BubblewrapExecutor(next((path for path in PLACES if os.access(path, os.X_OK)), PLACES[0])),
     "namespaces": NamespaceExecutor,
     "landlock": LandlockExecutor,
 }
