@@ -52,7 +52,7 @@ os._exit(0)
 _ONE_MEMORY = """
 import time
 held = bytearray(b"x") * (192 << 20)
-time.sleep(1.5)
+time.sleep(PAUSE)
 print("done")
 """
 _MANY_MEMORY = """
@@ -70,7 +70,7 @@ os.close(writing)
 held = 0
 while held < 4 and os.read(reading, 1):
     held += 1
-time.sleep(1.5)
+time.sleep(PAUSE)
 if held == 4:
     print("done")
 for child in children:
@@ -99,7 +99,7 @@ for number in range(12):
     os.unlink("nameless")
     for _ in range(4):
         held[-1].write(b"x" * (1 << 20))
-time.sleep(2)
+time.sleep(PAUSE)
 print("done")
 """
 _MAP = """
@@ -119,7 +119,7 @@ for number in range(48):
     os.write(file, b"x" * (1 << 20))
     libc.mmap(None, 4096, 1, 1, file, 0)
     os.close(file)
-time.sleep(2)
+time.sleep(PAUSE)
 print("done")
 """
 )
@@ -131,7 +131,7 @@ for number in range(16):
     os.write(file, b"x" * (16 << 20))
     libc.mmap(None, 4096, 1, 1, file, 0)
     os.close(file)
-time.sleep(1.5)
+time.sleep(PAUSE)
 print("done")
 """
 )
@@ -144,7 +144,7 @@ for number in range(16):
     kept.append(socket.socketpair())
     socket.send_fds(kept[-1][0], [b"x"], [file])
     os.close(file)
-time.sleep(1.5)
+time.sleep(PAUSE)
 print("done")
 """
 )
@@ -159,7 +159,7 @@ at = libc.shmat(segment, None, 0)
 ctypes.memset(at, 1, 160 << 20)
 time.sleep(0.5)
 libc.shmdt(at)
-time.sleep(1.5)
+time.sleep(PAUSE)
 print("done")
 """
 )
@@ -168,7 +168,7 @@ import ctypes, os, platform, threading, time
 def hold():
     time.sleep(0.5)
     held = bytearray(b"x") * (48 << 20)
-    time.sleep(1.5)
+    time.sleep(PAUSE)
     print("done", flush=True)
 for _ in range(3):
     if os.fork() == 0:
@@ -184,7 +184,7 @@ for number in range(12):
         for _ in range(4):
             file.write(b"x" * (1 << 20))
     os.chmod(f"closed-{number}", 0)
-time.sleep(2)
+time.sleep(PAUSE)
 print("done")
 """
 _NAMES_IN_MEMORY = """
@@ -267,8 +267,10 @@ class Attack:
     more: dict[str, Any] = field(default_factory=dict[str, Any])
     is_shell: bool = False
 
-    def command(self, marker: str, tmp: str) -> tuple[str, ...]:
-        script = self.script.replace("MARKER", marker).replace("WHERE", repr(tmp))
+    def command(self, marker: str, tmp: str, *, is_watched: bool) -> tuple[str, ...]:
+        """Waits to be seen, where somebody looks."""
+        pause = "1.5" if is_watched else "0"
+        script = self.script.replace("MARKER", marker).replace("WHERE", repr(tmp)).replace("PAUSE", pause)
         return ("/bin/sh", "-c", script) if self.is_shell else ("python3", "-I", "-S", "-c", script)
 
 
@@ -311,7 +313,7 @@ def _is_left(ended: Ended) -> bool:
 
 _LITTLE_MEMORY = {"memory_bytes": 128 * MIB, "tmp_bytes": 2 * MIB}
 _FEW_WRITTEN = {"written_bytes": WRITTEN, "file_bytes": 4 * MIB}
-_LINGERING = _MANY_FILES.replace("LINGER", "time.sleep(2)")
+_LINGERING = _MANY_FILES.replace("LINGER", "time.sleep(PAUSE)")
 
 ATTACKS = {
     "many forks": Attack(_FORKS, limits={"processes": 64}),

@@ -97,6 +97,7 @@ class Run:
 
     def __init__(self, backend: str, told: dict[str, Any]) -> None:
         self.executor = BACKENDS[backend]()
+        self.is_watched = backend != "plain"
         self.told: dict[str, Any] = told | {"confined": backend not in {"plain", "unconfined"}}
         self.work, self.tmp = Path(told["work"]), Path(told["tmp"])
 
@@ -140,7 +141,9 @@ class Run:
                 continue
             marker = f"hostile-{secrets.token_hex(8)}"
             outcome = await self.executor.run(
-                self.launch(attack.command(marker, str(self.tmp)), attack.limits, **attack.more)
+                self.launch(
+                    attack.command(marker, str(self.tmp), is_watched=self.is_watched), attack.limits, **attack.more
+                )
             )
             await asyncio.sleep(_LEFT_S)
             ended = Ended(outcome=outcome, marker=marker, work=self.work, tmp=self.tmp)
