@@ -146,7 +146,7 @@ def look_for_bubblewrap() -> None:
         if succeeds(install) or (succeeds([*apt, "update"]) and succeeds(install)):
             return
         say("apt-get could not install it")
-    say("bubblewrap (the program bwrap) is missing. Satchel runs no scripts yet, so nothing fails without it.")
+    say("bubblewrap (the program bwrap) is missing. Without it scripts are confined only where the kernel lets us.")
     say("To install it: sudo apt-get install bubblewrap (dnf and pacman have it under the same name).")
 
 
@@ -155,8 +155,10 @@ def main() -> None:
     if kind not in KINDS:
         stop("Usage: setup.py run|dev", "'run' is enough to use Satchel; 'dev' adds what its tests and checks need.")
     check_python()
-    if make_environment(kind):
+    is_new = make_environment(kind)
+    if is_new or os.environ.get("REQUIRE_SANDBOX"):
         look_for_bubblewrap()
+    if is_new:
         say("done")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Limits, Outcome
 from satchel.sandbox import watch
 from satchel.sandbox.unconfined import UnconfinedExecutor
-from satchel.sandbox.watch import require_room, tree_bytes
+from satchel.sandbox.watch import measure, require_room
 
 MIB = 1024**2
 
@@ -80,20 +81,88 @@ async def test_memory_as_a_file_counts(tmp_path: Path) -> None:
     assert (outcome.exit_code, outcome.stopped) == (None, "memory")
 
 
+# A mapping that keeps no descriptor, which those of Python do.
+MAPPED = (
+    "import ctypes, mmap, socket\nmap_one = ctypes.CDLL(None).mmap\n"
+    "map_one.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]\nkept, send = [], socket.send_fds\n"
+)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "f = os.memfd_create('x'); os.write(f, block); map_one(None, 4096, 1, 1, f, 0); os.close(f)",
+        "m = mmap.mmap(-1, len(block)); m.write(block); m.resize(4096); kept.append(m)",
+        "f = os.memfd_create('x'); os.write(f, block); s = socket.socketpair(); kept.append(s); send(s[0], [b'x'], [f]); os.close(f)",
+    ],
+    ids=["mapped", "unmapped but for a page", "sent and not received"],
+)
+async def test_memory_that_hides_counts(tmp_path: Path, script: str) -> None:
+    everything = f"{MAPPED}block = bytes(16 * 1024**2)\nfor n in range(16): {script}"
+    outcome = await ran(tmp_path, everything, memory_bytes=160 * MIB, tmp_bytes=0)
+    assert (outcome.exit_code, outcome.stopped) == (None, "memory"), outcome
+
+
+async def test_a_first_thread_that_has_ended_hides_nothing(tmp_path: Path) -> None:
+    script = (
+        "import ctypes, platform, threading\ndef hold():\n time.sleep(0.5); x = b'x' * (60 * 1024**2); time.sleep(60)\n"
+        "for n in range(4):\n if os.fork() == 0: break\n"
+        "threading.Thread(target=hold).start()\n"
+        "ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[platform.machine()], 0)"
+    )
+    outcome = await ran(tmp_path, script, memory_bytes=160 * MIB)
+    assert (outcome.exit_code, outcome.stopped) == (None, "memory"), outcome
+
+
+async def test_files_that_are_only_mapped_count(tmp_path: Path) -> None:
+    script = (
+        f"{MAPPED}for n in range(40):\n f = os.open('g', os.O_RDWR | os.O_CREAT); os.unlink('g')\n"
+        " os.write(f, bytes(1024**2)); map_one(None, 4096, 1, 1, f, 0); os.close(f)"
+    )
+    outcome = await ran(tmp_path, script, written_bytes=24 * MIB)
+    assert (outcome.exit_code, outcome.stopped) == (None, "written"), outcome
+
+
+async def test_memory_that_is_shared_and_mapped_counts_once(tmp_path: Path) -> None:
+    script = (
+        "import mmap\nf = os.memfd_create('x'); os.ftruncate(f, 100 * 1024**2); m = mmap.mmap(f, 0)\n"
+        "m.write(bytes(len(m)))\ntime.sleep(0.7)\nos._exit(5)"
+    )
+    outcome = await ran(tmp_path, script, memory_bytes=260 * MIB, tmp_bytes=0)
+    assert (outcome.exit_code, outcome.stopped) == (5, ""), outcome
+
+
+@pytest.mark.parametrize("where", ["work", "other"])
+async def test_what_was_written_at_once_is_seen_on_every_file_system(tmp_path: Path, where: str) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        places = {"work": str(tmp_path), "other": other}
+        script = f"for n in range(40): open(os.path.join({places[where]!r}, f'f{{n}}'), 'wb').write(bytes(1024**2))"
+        launch = Launch(
+            command=(sys.executable, "-I", "-S", "-c", f"import os\n{script}"),
+            purpose="script",
+            cwd=str(tmp_path),
+            writable=(str(tmp_path), other),
+            limits=Limits(written_bytes=24 * MIB),
+            deadline_s=30,
+        )
+        outcome = await UnconfinedExecutor().run(launch)
+    assert outcome.stopped == "written", outcome
+
+
 def test_no_link_is_followed_and_a_file_counts_once(tmp_path: Path) -> None:
     outside, work = tmp_path / "outside", tmp_path / "work"
     outside.mkdir()
     work.mkdir()
     (outside / "big").write_bytes(bytes(8 * MIB))
-    before = tree_bytes(str(work))
+    before, _ = measure(str(work))
     (work / "link").symlink_to(outside)
     (work / "file").symlink_to(outside / "big")
-    assert tree_bytes(str(work)) - before < MIB
+    assert measure(str(work))[0] - before < MIB
     (work / "one").write_bytes(bytes(2 * MIB))
     os.link(work / "one", work / "two")
-    assert 2 * MIB <= tree_bytes(str(work)) - before < 3 * MIB
+    assert 2 * MIB <= measure(str(work))[0] - before < 3 * MIB
     (tmp_path / "root").symlink_to(outside)
-    assert tree_bytes(str(tmp_path / "root")) < MIB
+    assert measure(str(tmp_path / "root"))[0] < MIB
 
 
 async def test_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

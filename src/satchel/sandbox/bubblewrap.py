@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import resource
+import stat
 import struct
 import termios
 from collections.abc import Callable, Iterator
@@ -205,10 +206,10 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
             for name, number in (("pid_max", highest), ("ns_last_pid", RESERVED_PIDS)):
                 yield from ("--file", handed(f"{number}\n".encode()), f"/proc/sys/kernel/{name}")
         yield from _own_devices()
+        yield from _kept_for_root()
     for path in ("/dev", "/proc", "/"):
         yield from ("--remount-ro", path)
-    # Segments of shared memory by key belong to no process, so nothing would bound them.
-    yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program(shares_ipc=True)))
+    yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program()))
 
 
 @cache
@@ -230,6 +231,18 @@ def _own_devices() -> tuple[str, ...]:
     """What the host's root could do as the owner of its devices, which an ordinary user cannot."""
     nodes = copy_of_devices(DEVICES)
     return tuple(word for name in DEVICES if nodes for word in ("--dev-bind", f"{nodes}/{name}", f"/dev/{name}"))
+
+
+@cache
+def _kept_for_root() -> tuple[str, ...]:
+    """What of the kernel only the host's root could read, such as the kernel's own tables of memory."""
+    kept: list[str] = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            mode = entry.lstat().st_mode
+            if stat.S_ISREG(mode) and not mode & stat.S_IROTH:
+                kept += ("--ro-bind", "/dev/null", str(entry))
+    return tuple(kept)
 
 
 def _refuse_links(layout: Layout) -> None:

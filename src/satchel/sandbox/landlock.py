@@ -115,7 +115,7 @@ def plan_of(launch: Launch, abi: int) -> Plan:
         "scopes": _SCOPES if abi >= _SCOPE_ABI else 0,
         "rules": [(path, rights & files & kind) for path, rights in wanted if (kind := _kind(path))],
         "limits": shared_limits(launch.limits),
-        "filter": filter_program(shares_ipc=True, has_sockets=is_open),
+        "filter": filter_program(has_sockets=is_open),
     }
 
 

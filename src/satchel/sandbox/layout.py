@@ -28,8 +28,8 @@ DEVICE_LINKS = (
 HIDDEN_OF_PROC = (
     "acpi", "asound", "bus", "config.gz", "driver", "fs", "interrupts", "iomem", "ioports", "irq", "kallsyms", "kcore",
     "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "modules", "mtrr",
-    "partitions", "pressure", "sched_debug", "scsi", "slabinfo", "swaps", "sysrq-trigger", "timer_list", "timer_stats",
-    "tty", "vmallocinfo", "vmcore",
+    "pagetypeinfo", "partitions", "pressure", "sched_debug", "scsi", "slabinfo", "swaps", "sysrq-trigger",
+    "timer_list", "timer_stats", "tty", "vmallocinfo", "vmcore",
 )  # fmt: skip
 HOSTNAME = "sandbox"
 INODES_PER_MIB = 256  # of a directory in memory, so that its files are bounded as its bytes are

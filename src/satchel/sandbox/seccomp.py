@@ -82,7 +82,7 @@ _SOCKETS = _Rule(
         ),
     ),
 )
-# Where a program shares the host's networks and IPC, a socket that may be named reaches what listens there.
+# Where a program shares the host's networks, a socket that may be named reaches what listens there.
 _SOCK_STREAM, _SOCK_SEQPACKET = 1, 5  # a pair of these stays connected to itself, unlike one of datagrams
 _PAIRS = _Rule(
     _NO_FAMILY,
@@ -90,13 +90,6 @@ _PAIRS = _Rule(
         ((_Test(0, value=_UNIX), _Test(1, mask=0xF, value=kind)), _ALLOW) for kind in (_SOCK_STREAM, _SOCK_SEQPACKET)
     ),
 )
-_SHARED: dict[str, tuple[int | None, int | None, _Rule]] = {
-    "shmget": (29, 194, _DENIED),
-    "semget": (64, 190, _DENIED),
-    "msgget": (68, 186, _DENIED),
-    "mq_open": (240, 180, _DENIED),
-    "mq_unlink": (241, 181, _DENIED),
-}
 _NO_NETWORK: dict[str, tuple[int | None, int | None, _Rule]] = {
     "socket": (41, 198, _Rule(_NO_FAMILY)),
     "socketpair": (53, 199, _PAIRS),
@@ -114,6 +107,12 @@ def _no_set_id_on_creation(flags: int, mode: int) -> _Rule:
 
 # Name: x86_64 number, aarch64 number (None: the machine has no such call), rule.
 _CALLS: dict[str, tuple[int | None, int | None, _Rule]] = {
+    # What is found by a key or a name belongs to no process, so nothing would bound it, and the host's may be found.
+    "shmget": (29, 194, _DENIED),
+    "semget": (64, 190, _DENIED),
+    "msgget": (68, 186, _DENIED),
+    "mq_open": (240, 180, _DENIED),
+    "mq_unlink": (241, 181, _DENIED),
     "mount": (165, 40, _DENIED),
     "umount2": (166, 39, _DENIED),
     "pivot_root": (155, 41, _DENIED),
@@ -198,11 +197,10 @@ _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
 @cache
-def filter_program(machine: str | None = None, *, shares_ipc: bool = False, has_sockets: bool = True) -> bytes:
+def filter_program(machine: str | None = None, *, has_sockets: bool = True) -> bytes:
     """The filter as an array of ``struct sock_filter``, for this machine or the named one (x86_64, aarch64).
 
-    ``shares_ipc``: the program lives in the host's IPC namespace, so that it may use no System V IPC. Without
-    ``has_sockets`` it lives in the host's network and may open no socket but a connected pair.
+    Without ``has_sockets`` it lives in the host's network and may open no socket but a connected pair.
 
     Raises:
         SandboxError: sandbox-unavailable, for a machine without a table.
@@ -220,7 +218,7 @@ def filter_program(machine: str | None = None, *, shares_ipc: bool = False, has_
     if name == "x86_64":
         program += _when(_JUMP_FROM, _X32_BIT, _KILL)
     program += _when(_JUMP_ABOVE, _NEWEST, _ABSENT)
-    calls = _CALLS | (_SHARED if shares_ipc else {}) | ({} if has_sockets else _NO_NETWORK)
+    calls = _CALLS | ({} if has_sockets else _NO_NETWORK)
     for *numbers, rule in calls.values():
         number = numbers[column]
         if number is not None:

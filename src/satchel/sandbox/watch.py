@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Protocol
@@ -21,6 +22,8 @@ _MOST_ENTRIES = 1_000_000
 _FIRST_LOOK_S, _LOOK_S = 0.05, 0.1
 _WALK_S, _WALK_SHARE = 1.0, 10  # between two walks: a second, ten times the last one; earlier when space goes away
 _STEPS = 16  # of the limit: that much less space asks for a walk
+_IN_MEMORY = 2  # directories in memory that a program may fill
+_SENT = re.compile(rb"^scm_fds:\s*[1-9]", re.MULTILINE)
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -42,14 +45,21 @@ class Watch:
 
     ``begin`` is called before the program starts. ``inside`` is a process that has a root of its own, 0 without one:
     then the files of the directories in memory there are counted, too.
+
+    Some files cannot be measured from outside: those that are only mapped, or on their way through a socket, or in a
+    directory that nobody may read. A program that has such counts for what the whole host has lost since it started.
     """
 
     def __init__(self, launch: Launch) -> None:
         self.inside = 0
         self._limits = launch.limits
         self._roots = _outermost(launch.writable)
-        self._devices: set[int] = set()
-        self._at_first = self._written = self._free = 0
+        self._devices: dict[int, str] = {}  # of the roots, with one root on each
+        self._most_free: dict[int, int] = {}
+        self._free: dict[int, int] = {}  # at the last walk
+        self._least_shared = 0
+        self._at_first = self._written = 0
+        self._is_whole = True
         self._next_walk = 0.0
 
     async def run(self, job: Stoppable) -> None:
@@ -64,40 +74,58 @@ class Watch:
 
     def look(self, pid: int) -> Stopped:
         """Why the program with this process has to end, "" when it may go on. Reads the disk."""
-        pids = list(_tree(pid))
-        in_memory, on_disk = self._unlinked(pids)
-        most = self._limits.memory_bytes - in_memory
-        # Resident pages that are shared count for each of their users; their shares are slower to read.
-        if sum(map(_resident, pids)) > most and sum(map(_proportional, pids)) > most:
+        tree = dict(process_tree(pid))
+        in_memory, on_disk = self._unlinked(tree)
+        grown, lost = self._grown(), self._lost(self._most_free)
+        hidden = max(0, grown - _IN_MEMORY * self._limits.tmp_bytes - in_memory)
+        is_lost = lost > self._limits.written_bytes
+        if (hidden or is_lost) and not may_hide(tree):
+            hidden, is_lost = 0, is_lost and not self._is_whole
+        if self._fills(tree, in_memory + hidden):
             return "memory"
-        return "written" if self._fills_memory() or self._fills_disk(on_disk) else ""
+        return "written" if is_lost or self._fills_inside() or self._fills_disk(on_disk) else ""
 
     def is_over_at_last(self) -> bool:
         """Whether too much was written when the program had ended. Reads the disk where its space has shrunk."""
-        shrunk = self._free - free_bytes(self._roots)
-        if shrunk <= self._limits.written_bytes // _STEPS:
+        if self._lost(self._free) <= self._limits.written_bytes // _STEPS:
             return False
-        return self._size() - self._at_first > self._limits.written_bytes
+        if self._size() - self._at_first > self._limits.written_bytes:
+            return True
+        return not self._is_whole and self._lost(self._most_free) > self._limits.written_bytes
 
     def begin(self) -> None:
         """Looks at what is there before the program starts. Reads the disk."""
         for root in self._roots:
             with suppress(OSError):
-                self._devices.add(os.stat(root).st_dev)  # noqa: PTH116
-        self._free = free_bytes(self._roots)
+                self._devices.setdefault(os.stat(root).st_dev, root)  # noqa: PTH116
+        self._free = self._free_now()
+        self._most_free = dict(self._free)
+        self._least_shared = _shared_memory()
         self._at_first = self._size()
 
+    def _fills(self, tree: Iterable[int], files: int) -> bool:
+        """Whether its processes and these files in memory take too much together."""
+        # Resident pages that are shared count for each of their users; their shares are slower to read.
+        if sum(map(_resident, tree)) + files <= self._limits.memory_bytes:
+            return False
+        own = mapped = 0
+        for pid in tree:
+            share, of_files = _proportional(pid)
+            own += share - of_files
+            mapped += of_files
+        return own + max(mapped, files) > self._limits.memory_bytes
+
     def _fills_disk(self, unlinked: int) -> bool:
-        free, now = free_bytes(self._roots), time.monotonic()
-        if self._roots and free < FREE_BYTES:
+        free, now = self._free_now(), time.monotonic()
+        if min(free.values(), default=FREE_BYTES) < FREE_BYTES:
             return True
-        if now >= self._next_walk or self._free - free > self._limits.written_bytes // _STEPS:
+        if now >= self._next_walk or self._lost(self._free) > self._limits.written_bytes // _STEPS:
             self._written = self._size() - self._at_first
             self._free = free
             self._next_walk = now + max(_WALK_S, _WALK_SHARE * (time.monotonic() - now))
         return self._written + unlinked > self._limits.written_bytes
 
-    def _fills_memory(self) -> bool:
+    def _fills_inside(self) -> bool:
         """Whether the directories in memory hold more files than their size allows for."""
         if not self.inside:
             return False
@@ -110,18 +138,37 @@ class Watch:
         return False
 
     def _size(self) -> int:
-        return sum(map(tree_bytes, self._roots))
+        measured = [measure(root) for root in self._roots]
+        self._is_whole = all(is_whole for _, is_whole in measured)
+        return sum(size for size, _ in measured)
+
+    def _free_now(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for device, root in self._devices.items():
+            with suppress(OSError):
+                found[device] = _free_at(root)
+        return found
+
+    def _lost(self, before: dict[int, int]) -> int:
+        """What all file systems have less than ``before``, together."""
+        now = self._free_now()
+        for device, free in now.items():
+            self._most_free[device] = max(free, self._most_free.get(device, 0))
+        return sum(max(0, before.get(device, 0) - free) for device, free in now.items())
+
+    def _grown(self) -> int:
+        now = _shared_memory()
+        self._least_shared = min(self._least_shared, now)
+        return now - self._least_shared
 
     def _unlinked(self, pids: Iterable[int]) -> tuple[int, int]:
         """Bytes of the open files that have no name any more: in memory, and where the program may write."""
         found: dict[tuple[int, int], int] = {}
         for pid in pids:
-            with suppress(OSError):
-                for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208 - names only
-                    with suppress(OSError):
-                        seen = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
-                        if not seen.st_nlink and stat.S_ISREG(seen.st_mode):
-                            found[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+            for path, seen in _open_files(pid):
+                del path
+                if not seen.st_nlink and stat.S_ISREG(seen.st_mode):
+                    found[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
         on_disk = sum(size for (device, _), size in found.items() if device in self._devices)
         return sum(found.values()) - on_disk, on_disk
 
@@ -132,7 +179,7 @@ def require_room(launch: Launch) -> None:
     Raises:
         SandboxError: launch-failed.
     """
-    if launch.writable and free_bytes(launch.writable) < FREE_BYTES:
+    if any(_free_at(path) < FREE_BYTES for path in launch.writable if os.path.exists(path)):  # noqa: PTH110
         raise SandboxError(
             "launch-failed",
             f"Less than {FREE_BYTES // 1024**2} MiB are free where the program may write.",
@@ -140,51 +187,40 @@ def require_room(launch: Launch) -> None:
         )
 
 
-def free_bytes(paths: Iterable[str]) -> int:
-    """What is free on the fullest of their file systems for an ordinary user; 0 without paths."""
-    found: list[int] = []
-    for path in paths:
-        with suppress(OSError):
-            seen = os.statvfs(path)
-            found.append(seen.f_bavail * seen.f_frsize)
-    return min(found, default=0)
+def _free_at(path: str) -> int:
+    """What is free on its file system for an ordinary user."""
+    seen = os.statvfs(path)
+    return seen.f_bavail * seen.f_frsize
 
 
-def tree_bytes(root: str) -> int:
-    """What a directory, or a file, and all below it take on the disk. Follows no link, however the tree changes."""
-    total = entries = 0
-    linked: set[tuple[int, int]] = set()
+def measure(root: str) -> tuple[int, bool]:
+    """What a directory, or a file, and all below it take on the disk, and whether all of it was seen.
+
+    Follows no link, however the tree changes.
+    """
+    tree = _Measured()
     try:
         here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         with suppress(OSError):
-            total = os.lstat(root).st_blocks * 512
-        return total
+            seen = os.lstat(root)
+            return seen.st_blocks * 512, not stat.S_ISDIR(seen.st_mode)
+        return 0, False
     # A path from the top could be led elsewhere meanwhile, and is too long in a deep tree; so one step at a time.
     above: list[tuple[tuple[int, int], list[str]]] = []
     try:
         names: list[str] | None = None
         while True:
             if names is None:
-                names = []
-                with os.scandir(here) as listing:
-                    for entry in listing:
-                        entries += 1
-                        if entry.is_dir(follow_symlinks=False):
-                            names.append(entry.name)
-                            continue
-                        with suppress(OSError):
-                            seen = entry.stat(follow_symlinks=False)
-                            key = (seen.st_dev, seen.st_ino)
-                            if seen.st_nlink == 1 or key not in linked:
-                                total += seen.st_blocks * 512
-                            if seen.st_nlink > 1:
-                                linked.add(key)
-                if entries > _MOST_ENTRIES:
+                names = tree.add(here)
+                if tree.entries > _MOST_ENTRIES:
+                    tree.is_whole = False
                     break
             if names:
                 deeper = _step(here, names.pop())
-                if deeper is not None:
+                if deeper is None:
+                    tree.is_whole = False
+                else:
                     above.append((_identity(here), names))
                     os.close(here)
                     here, names = deeper, None
@@ -194,16 +230,48 @@ def tree_bytes(root: str) -> int:
             expected, names = above.pop()
             higher = _step(here, "..")
             if higher is None:
+                tree.is_whole = False
                 break
             os.close(here)
             here = higher
             if _identity(here) != expected:  # moved meanwhile: the next walk sees it
+                tree.is_whole = False
                 break
     except OSError:
-        pass  # a part that went away meanwhile
+        tree.is_whole = False  # a part that went away meanwhile
     finally:
         os.close(here)
-    return total + entries * _ENTRY_BYTES
+    return tree.bytes + tree.entries * _ENTRY_BYTES, tree.is_whole
+
+
+class _Measured:
+    """What was seen of a tree so far."""
+
+    def __init__(self) -> None:
+        self.bytes = self.entries = 0
+        self.is_whole = True
+        self._linked: set[tuple[int, int]] = set()
+
+    def add(self, directory: int) -> list[str]:
+        """Counts what lies in a directory; returns the names of the directories there. Raises ``OSError``."""
+        names: list[str] = []
+        with os.scandir(directory) as listing:
+            for entry in listing:
+                self.entries += 1
+                if entry.is_dir(follow_symlinks=False):
+                    names.append(entry.name)
+                    continue
+                try:
+                    seen = entry.stat(follow_symlinks=False)
+                except OSError:  # away meanwhile, or in a directory that shows its names alone
+                    self.is_whole = False
+                    continue
+                key = (seen.st_dev, seen.st_ino)
+                if seen.st_nlink == 1 or key not in self._linked:
+                    self.bytes += seen.st_blocks * 512
+                if seen.st_nlink > 1:
+                    self._linked.add(key)
+        return names
 
 
 def _step(directory: int, name: str) -> int | None:
@@ -226,28 +294,83 @@ def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def _tree(pid: int) -> Iterator[int]:
-    """A process and all that descend from it, by what Linux tells; elsewhere nothing."""
+def process_tree(pid: int) -> Iterator[tuple[int, list[int]]]:
+    """A process and all that descend from it, each with its threads, by what Linux tells; elsewhere nothing."""
     waiting = [pid]
     while waiting:
         one = waiting.pop()
         with suppress(OSError):
-            for task in os.listdir(f"/proc/{one}/task"):  # noqa: PTH208
+            threads = [int(name) for name in os.listdir(f"/proc/{one}/task")]  # noqa: PTH208
+            for thread in threads:
                 with suppress(OSError):
-                    waiting += map(int, _read(f"/proc/{one}/task/{task}/children").split())
-            yield one
+                    waiting += map(int, _read(f"/proc/{one}/task/{thread}/children").split())
+            yield one, threads
+
+
+def may_hide(tree: Mapping[int, list[int]]) -> bool:
+    """Whether one of these has files that its open ones do not show: mapped, sent, or open in a thread alone."""
+    shown = {(seen.st_dev, seen.st_ino) for pid in tree for _, seen in _open_files(pid)}
+    for pid, threads in tree.items():
+        if any(mapped not in shown for mapped in _mapped_without_name(_living(pid))):
+            return True
+        for thread in threads:
+            for path, seen in _open_files(thread):
+                if not seen.st_nlink and (seen.st_dev, seen.st_ino) not in shown:
+                    return True
+                if stat.S_ISSOCK(seen.st_mode) and _SENT.search(_read_or_nothing(path.replace("/fd/", "/fdinfo/"))):
+                    return True
+    return False
+
+
+def _mapped_without_name(pid: int) -> Iterator[tuple[int, int]]:
+    """Device and inode of each file whose name was gone when it was mapped, or has gone since."""
+    for line in _read_or_nothing(f"/proc/{pid}/maps").splitlines():
+        if line.endswith(b" (deleted)"):
+            major, _, minor = line.split()[3].partition(b":")
+            yield os.makedev(int(major, 16), int(minor, 16)), int(line.split()[4])
+
+
+def _open_files(thread: int) -> Iterator[tuple[str, os.stat_result]]:
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{thread}/fd"):  # noqa: PTH208 - names only
+            path = f"/proc/{thread}/fd/{name}"
+            with suppress(OSError):
+                yield path, os.stat(path)  # noqa: PTH116
+
+
+def _living(pid: int) -> int:
+    """The process, or a thread of it that lives: the first one may have ended, and shows no memory then."""
+    if not _has_memory(pid):
+        with suppress(OSError):
+            for thread in map(int, os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208
+                if _has_memory(thread):
+                    return thread
+    return pid
+
+
+def _has_memory(thread: int) -> bool:
+    return _read_or_nothing(f"/proc/{thread}/statm").partition(b" ")[0] not in {b"", b"0"}
 
 
 def _resident(pid: int) -> int:
-    fields = _read_or_nothing(f"/proc/{pid}/statm").split()
+    fields = _read_or_nothing(f"/proc/{_living(pid)}/statm").split()
     return int(fields[1]) * _PAGE if len(fields) > 1 else 0
 
 
-def _proportional(pid: int) -> int:
-    for line in _read_or_nothing(f"/proc/{pid}/smaps_rollup").splitlines():
-        if line.startswith(b"Pss:"):
-            return int(line.split()[1]) * 1024
-    return 0
+def _proportional(pid: int) -> tuple[int, int]:
+    """Its shares of all its pages, and of those of them that belong to files in memory."""
+    sizes: dict[bytes, int] = {}
+    for line in _read_or_nothing(f"/proc/{_living(pid)}/smaps_rollup").splitlines()[1:]:
+        name, size, *_ = line.split()
+        sizes[name] = int(size) * 1024
+    return sizes.get(b"Pss:", 0), sizes.get(b"Pss_Shmem:", 0)
+
+
+def _shared_memory() -> int:
+    """Bytes of all the files in memory of this host, what was swapped out of anything included."""
+    sizes = {line.split()[0]: int(line.split()[1]) for line in _read_or_nothing("/proc/meminfo").splitlines()}
+    swapped = sizes.get(b"SwapTotal:", 0) - sizes.get(b"SwapFree:", 0)
+    return (sizes.get(b"Shmem:", 0) + swapped) * 1024
 
 
 def _read_or_nothing(path: str) -> bytes:
