@@ -163,7 +163,7 @@ async def test_what_cannot_work_is_said_instead_of_listening(arguments: tuple[st
         ("satchel.gateway.app", "SIGINT", {130}),
         ("satchel.upstream.openai_chat", "SIGINT", {130}),
         ("uvicorn.lifespan.on", "SIGINT", {130}),
-        ("satchel.gateway.app", "SIGTERM", {-signal.SIGTERM}),
+        ("satchel.gateway.app", "SIGTERM", {143}),
         ("uvicorn.lifespan.on", "SIGTERM", {0}),
     ],
 )
