@@ -31,6 +31,7 @@ SEARCH_TOOL = "skill_search"
 FULL_TOOL = "skill_read"
 
 _COMMAND = re.compile(r"[ \t]*(?:[$>][ \t]+)?\S*(?:python|node|sh)[0-9.]*[ \t]+\S*")
+_OPEN: Mapping[str, Json] = {"args": {"type": "array", "items": {"type": "string"}}}
 _SMALLEST_PAGE = 256
 _LARGEST_COPY = 16 * 1024 * 1024
 _NAMES_SHOWN = 40
@@ -169,15 +170,20 @@ class SkillAccess:
         return tuple(choice for skill in ordered for choice in self._choices_of(skill))
 
     def run_choices(self) -> tuple[Choice, ...]:
-        """The scripts of the skills whose instructions were read, each with the line that speaks of it."""
+        """The scripts of the skills whose instructions were read, each with the line that speaks of it.
+
+        Scripts that the instructions do not speak of are what others import, unless they speak of none.
+        """
         if not self._offers_choices:
             return ()
-        read = [loaded for name, loaded in self._loaded.items() if (name, MANIFEST) in self._next]
-        return tuple(
-            _choice(loaded.skill, file.path, label=mention(loaded.body, file.path) or f"runs {file.path}")
-            for loaded in read
-            for file in self.scripts(loaded)[:INDEX_FILES]
-        )
+        found: list[Choice] = []
+        for loaded in [loaded for name, loaded in self._loaded.items() if (name, MANIFEST) in self._next]:
+            labels = {file.path: mention(loaded.body, file.path) for file in self.scripts(loaded)[:INDEX_FILES]}
+            spoken_of = {path: label for path, label in labels.items() if label}
+            for path, label in (spoken_of or labels).items():
+                arguments = {"skill": loaded.name, "path": path}
+                found.append(Choice(arguments=arguments, label=label or f"runs {path}", open=_OPEN))
+        return tuple(found)
 
     def _choices_of(self, skill: Skill) -> list[Choice]:
         if (skill.name, MANIFEST) not in self._next:

@@ -15,7 +15,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+from satchel.chat.arguments import to_json
 from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.codec._common import fresh_call_id
 from satchel.chat.events import ModelCall, ModelDone, ModelEvent, Usage
@@ -127,21 +129,21 @@ class EmbeddedClient:
 
     async def _arguments(self, request: ChatRequest, option: Option) -> tuple[str, Usage]:
         """The arguments of the chosen call as JSON text, and what it cost to write them."""
-        if option.arguments is not None:
-            return json.dumps(dict(option.arguments), ensure_ascii=False), Usage()
-        done = await self._complete(arguments_request(request, option.tool, default_max_tokens=_MAX_TOKENS))
-        text = done.message.text.strip()
+        fixed = dict[str, Json](option.arguments or {})
+        if option.arguments is not None and not option.open:
+            return to_json(fixed), Usage()
+        done = await self._complete(arguments_request(request, option, default_max_tokens=_MAX_TOKENS))
         try:
-            is_object = isinstance(json.loads(text), dict)
+            written = cast("Json", json.loads(done.message.text))
         except ValueError:
-            is_object = False
-        if not is_object:
+            written = None
+        if not isinstance(written, dict):
             raise UpstreamError(
                 "upstream-garbled",
                 f'The embedded model could not write the arguments of "{option.tool.name}".',
                 hint="Allow more tokens, or use a larger model with --upstream.",
             )
-        return text, done.usage or Usage()
+        return to_json(written | fixed), done.usage or Usage()
 
 
 def _likely(done: ModelDone) -> dict[str, float]:

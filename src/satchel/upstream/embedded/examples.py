@@ -1,0 +1,120 @@
+"""The tasks that the embedded model is given, and the example turns that show it each of them."""
+
+from __future__ import annotations
+
+PICK = (
+    "You pick the entry of a list that a request belongs to. Entries are folders with the rules and figures of one "
+    "house, which nobody knows by heart; a request belongs to one also when its description does not name the detail. "
+    "Reply with the name of the entry."
+)
+PICK_LIST = """List:
+- bakery-orders: Order rules of the Mirel bakery: cake deadlines, deposits, allergens.
+- tide-tables: When ferries of the Ostrel line sail, how tides change the timetable, and where tickets are sold.
+- piano-tuning: How the Carvo workshop tunes and rents out pianos: prices, pitch, appointments."""
+NONE = "everyday"
+NONE_LINE = (
+    f"- {NONE}: Small talk, jokes, general knowledge, school subjects, arithmetic, translation, writing and code "
+    "that have nothing to do with the house."
+)
+PICK_TURNS = (
+    ("How many days before the party must I order a birthday cake?", "bakery-orders"),
+    ("What is the capital of Norway?", NONE),
+    ("Which nut is forbidden in the dough?", "bakery-orders"),
+    ("Tell me something funny about cats.", NONE),
+    ("To what pitch do we tune the grand in the hall?", "piano-tuning"),
+    ("Write a short poem about the sea.", NONE),
+    ("What does a pram cost on the late boat?", "tide-tables"),
+    ("At what temperature does iron melt?", NONE),
+    ("Who signs for a rented upright?", "piano-tuning"),
+)
+LOOK = (
+    "You are given a text and a list of other files. Reply text when the text already says what the request asks for. "
+    "Reply with the path of a file when it is the subject of that file and not of the text."
+)
+LOOK_LIST = """Text:
+Birthday cakes are ordered 9 days ahead with a deposit of 14 euros.
+Ovens are cleaned on Tuesdays. The shop opens at 6:20.
+
+Other files:
+- docs/allergens.md: Allergens are listed in `docs/allergens.md`.
+- docs/wholesale.md: Wholesale prices: see [prices](docs/wholesale.md)."""
+LOOK_TURNS = (
+    ("How many days ahead must I order a birthday cake?", "text"),
+    ("Which nut is forbidden in the dough?", "docs/allergens.md"),
+    ("How high is the deposit for a cake?", "text"),
+    ("What do fifty rolls cost a hotel?", "docs/wholesale.md"),
+    ("On which day are the ovens cleaned?", "text"),
+    ("May a guest with a milk allergy eat the rolls?", "docs/allergens.md"),
+    ("At what time does the shop open?", "text"),
+)
+ANSWER = (
+    "Answer the request at the end from the documents that follow. Use their values exactly as they stand there, and "
+    "say so when they do not hold the answer."
+)
+ANSWER_RESULT = (
+    "Answer the request at the end. The last result that follows was worked out for this very request: give it exactly "
+    "as it was printed, with its unit, and do not judge it by the documents, which only say what it means. When it is "
+    "an error, say so and give no figure."
+)
+
+ACT = (
+    "You are given a text and a list of scripts and other files. Reply text when the request asks for a rule or a "
+    "figure that stands in the text, or for what the script needs. Reply run and the path of a script when the request "
+    "gives values of its own and wants the result that only the script works out from them. Reply with the path of a "
+    "file when it is the subject of that file and not of the text."
+)
+ACT_LIST = """Text:
+Prices stand in no list:
+    python3 scripts/price.py GUESTS TIERS
+Birthday cakes are ordered 9 days ahead with a deposit of 14 euros. A cake has at most 5 tiers.
+A tier weighs 830 grams. The oven is heated for 25 minutes and cleaned on Tuesdays.
+
+Scripts and other files:
+- run scripts/price.py: python3 scripts/price.py GUESTS TIERS
+- docs/allergens.md: Allergens are listed in `docs/allergens.md`."""
+ACT_TURNS = (
+    ("What does a cake of 3 tiers for 40 guests cost?", "run scripts/price.py"),
+    ("How many days ahead must I order a birthday cake?", "text"),
+    ("Which nut is forbidden in the dough?", "docs/allergens.md"),
+    ("How many tiers may a cake have?", "text"),
+    ("We are 17 people and want two tiers. What do we pay?", "run scripts/price.py"),
+    ("How many grams does one tier weigh?", "text"),
+    ("May a guest with a milk allergy eat the rolls?", "docs/allergens.md"),
+    ("How many minutes is the oven heated?", "text"),
+    ("Quote me one tier for twenty-five people.", "run scripts/price.py"),
+    ("Which values go into the price of a cake?", "text"),
+    ("Price for 8 guests, 1 tier, please.", "run scripts/price.py"),
+    ("How high is the deposit for a cake?", "text"),
+)
+FILL = (
+    "You are given a text, a script that it describes and a request. Reply with the script's arguments as one JSON "
+    "object, with the values of the request in place of those of the text. What stands in square brackets is left out "
+    "when the request does not ask for it."
+)
+_PRICE = """Text:
+Run `python3 scripts/price.py --guests 12 --tiers 1 [--rush]`. `--rush` is for cakes within two days.
+`--shift` moves delivery by so many minutes; negative for earlier.
+
+Script: scripts/price.py"""
+_SAIL = """Text:
+`scripts/sail.sh FROM TO [--prams N]` prints the next ferry, for example `scripts/sail.sh Nor "Port Ela" --prams 1`.
+
+Script: scripts/sail.sh"""
+FILL_TURNS = (
+    (
+        f"{_PRICE}\nRequest: What does a cake of 3 tiers for 40 guests cost?",
+        '{"args": ["--guests", "40", "--tiers", "3"]}',
+    ),
+    (
+        f"{_SAIL}\nRequest: When does the next boat leave Saint Oye for Tamm?",
+        '{"args": ["Saint Oye", "Tamm"]}',
+    ),
+    (
+        f"{_PRICE}\nRequest: We are 25 and need one tier by tomorrow, 15 minutes earlier. What do we pay?",
+        '{"args": ["--guests", "25", "--tiers", "1", "--rush", "--shift", "-15"]}',
+    ),
+    (
+        f"{_SAIL}\nRequest: Next boat from Nor to Lower Vell with two prams?",
+        '{"args": ["Nor", "Lower Vell", "--prams", "2"]}',
+    ),
+)
