@@ -23,6 +23,7 @@ from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill, SkillFile
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 from satchel.tools.base import ToolResult, failure
+from satchel.tools.words import split_arguments
 
 READ_TOOL = "skills_read"
 LIST_TOOL = "skills_list"
@@ -31,7 +32,6 @@ SEARCH_TOOL = "skill_search"
 FULL_TOOL = "skill_read"
 
 _COMMAND = re.compile(r"[ \t]*(?:[$>][ \t]+)?\S*(?:python|node|sh)[0-9.]*[ \t]+\S*")
-_OPEN: Mapping[str, Json] = {"args": {"type": "array", "items": {"type": "string"}}}
 _SMALLEST_PAGE = 256
 _LARGEST_COPY = 16 * 1024 * 1024
 _NAMES_SHOWN = 40
@@ -182,7 +182,7 @@ class SkillAccess:
             spoken_of = {path: label for path, label in labels.items() if label}
             for path, label in (spoken_of or labels).items():
                 arguments = {"skill": loaded.name, "path": path}
-                found.append(Choice(arguments=arguments, label=label or f"runs {path}", open=_OPEN))
+                found.append(Choice(arguments=arguments, label=label or f"runs {path}", open=_open(loaded.body, path)))
         return tuple(found)
 
     def _choices_of(self, skill: Skill) -> list[Choice]:
@@ -273,6 +273,15 @@ def told(error: SkillError | PathError, *, skill: str, path: str = "", more: str
     """A failure of the library as a sentence for the model."""
     text = " ".join(part for part in (error.message, more or error.hint) if part)
     return failure(error.code, text, skill=skill, path=path)
+
+
+def _open(body: str, path: str) -> dict[str, Json]:
+    """The arguments of a script, with those of the command that ``body`` shows as an example."""
+    texts: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
+    words: list[Json] = [*split_arguments(usage(body, path))]
+    if words:
+        texts["examples"] = [words]
+    return {"args": texts}
 
 
 def _choice(skill: Skill, path: str, *, offset: int = 0, label: str) -> Choice:

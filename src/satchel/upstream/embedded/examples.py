@@ -52,9 +52,9 @@ ANSWER = (
     "say so when they do not hold the answer."
 )
 ANSWER_RESULT = (
-    "Answer the request at the end. The last result that follows was worked out for this very request: give it exactly "
-    "as it was printed, with its unit, and do not judge it by the documents, which only say what it means. When it is "
-    "an error, say so and give no figure."
+    "Answer the request at the end in one sentence. The result that comes last was worked out for this very request: "
+    "use its values exactly as they were printed. The documents before it say what they mean. Say so when the result "
+    "is an error."
 )
 
 ACT = (
@@ -88,18 +88,20 @@ ACT_TURNS = (
 )
 FILL = (
     "You are given a text, a script that it describes and a request. Reply with the script's arguments as one JSON "
-    "object, with the values of the request in place of those of the text. What stands in square brackets is left out "
-    "when the request does not ask for it."
+    "object, made like the example with the values of the request in place of its own. What stands in square brackets "
+    "is left out when the request does not ask for it."
 )
 _PRICE = """Text:
 Run `python3 scripts/price.py --guests 12 --tiers 1 [--rush]`. `--rush` is for cakes within two days.
 `--shift` moves delivery by so many minutes; negative for earlier.
 
-Script: scripts/price.py"""
+Script: scripts/price.py
+Example: {"args": ["--guests", "12", "--tiers", "1"]}"""
 _SAIL = """Text:
 `scripts/sail.sh FROM TO [--prams N]` prints the next ferry, for example `scripts/sail.sh Nor "Port Ela" --prams 1`.
 
-Script: scripts/sail.sh"""
+Script: scripts/sail.sh
+Example: {"args": ["Nor", "Port Ela", "--prams", "1"]}"""
 FILL_TURNS = (
     (
         f"{_PRICE}\nRequest: What does a cake of 3 tiers for 40 guests cost?",
@@ -116,5 +118,9 @@ FILL_TURNS = (
     (
         f"{_SAIL}\nRequest: Next boat from Nor to Lower Vell with two prams?",
         '{"args": ["Nor", "Lower Vell", "--prams", "2"]}',
+    ),
+    (
+        f"{_PRICE}\nRequest: Cake, 31 guests, 2 tiers, 20 minutes earlier: price please.",
+        '{"args": ["--guests", "31", "--tiers", "2", "--shift", "-20"]}',
     ),
 )

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from satchel.chat.arguments import to_json
 from satchel.chat.messages import Json, Media, Message, ToolOutput, message
 from satchel.chat.request import ChatRequest, Choice, Sampling, ToolPolicy, ToolSpec
 from satchel.errors import UpstreamError
@@ -168,7 +169,7 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
         messages = (*base.messages, message("user", ask))
     else:
         read = "\n".join(_body(part.text, set()) for part in _outputs(request.messages))
-        given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}"
+        given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{_example(option)}"
         messages = _shown(FILL, FILL_TURNS, f"{given}\n{_asked(request.messages)}")
     return ChatRequest(
         messages=messages,
@@ -178,16 +179,21 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
     )
 
 
+def _example(option: Option) -> str:
+    """A line with what the instructions themselves write there, "" when they show nothing."""
+    shown: dict[str, Json] = {}
+    for name, schema in option.open.items():
+        examples = schema.get("examples") if isinstance(schema, dict) else None
+        if isinstance(examples, list) and examples:
+            shown[name] = examples[0]
+    return f"\nExample: {to_json(shown)}" if shown else ""
+
+
 def _open_schema(option: Option) -> dict[str, Json]:
     """The schema of the arguments that the model writes: all of the tool's, or those that were left open."""
     if option.arguments is None:
         return {"type": "object"} | dict(option.tool.parameters)
-    return {
-        "type": "object",
-        "properties": dict(option.open),
-        "required": list(option.open),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": dict(option.open), "required": list(option.open)}
 
 
 def _pick(options: Sequence[Option], asked: str, room: int, *, otherwise: str) -> Step:
@@ -247,13 +253,8 @@ def _option(spec: ToolSpec, choice: Choice) -> Option:
         name = f"rest of {path}"
     if choice.open:
         name = f"run {path}"
-    return Option(
-        name=name or " ".join(arguments.values()),
-        label=choice.label,
-        tool=spec,
-        arguments=arguments,
-        open=choice.open,
-    )
+    name = name or " ".join(arguments.values())
+    return Option(name=name, label=choice.label, tool=spec, arguments=arguments, open=choice.open)
 
 
 def _forced_options(tools: Sequence[ToolSpec], policy: ToolPolicy) -> tuple[Option, ...]:
