@@ -1,9 +1,10 @@
 """The embedded model as a ``ModelClient``: a model too small to call tools is made to choose.
 
 Each round is one or two generations of the local engine. The first is a choice, held by a grammar, among what the
-request's tools offer (``ToolSpec.choices``) and nothing; a choice becomes an ordinary tool call. When nothing is
-chosen the answer is generated with no tools in the request. Client's tools without choices take part only when
-``tool_choice`` asks for one: whether a small model chooses among them well has not been measured.
+request's tools offer (``ToolSpec.choices``) and nothing; a choice becomes an ordinary tool call, for which the model
+writes what the choice leaves open, like a script's arguments, held by a schema. When nothing is chosen the answer is
+generated with no tools in the request. Client's tools without choices take part only when ``tool_choice`` asks for
+one: whether a small model chooses among them well has not been measured.
 """
 
 from __future__ import annotations

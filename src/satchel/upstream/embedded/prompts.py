@@ -1,4 +1,4 @@
-"""What the embedded model is shown: the choice among what it may read next, and the answer. Pure.
+"""What the embedded model is shown: the choice of what it reads or runs next, the arguments, the answer. Pure.
 
 Measured on small instruct models: they do not call tools by themselves, but they pick well from a list when a grammar
 allows nothing else, a few example turns show the task, and "none of them" must be clearly likelier than usual. They
@@ -38,9 +38,10 @@ _LABEL_CHARS = (320, 160, 80, 0)
 _ASKED_CHARS = 2000
 _EARLIER_CHARS = 300
 _OPTION_TOKENS = 96
+_OPEN_TOKENS = 512
 _TOP = 20
 
-# From this share of the probability on, "read nothing" is believed even where something else is likelier.
+# From this share of the probability on, "nothing more" is believed even where something else is likelier.
 _NONE_FROM = 0.1
 _TEXT_FROM = 0.2
 
@@ -159,23 +160,22 @@ def answer_request(request: ChatRequest, *, default_max_tokens: int) -> ChatRequ
 
 def arguments_request(request: ChatRequest, option: Option, *, default_max_tokens: int) -> ChatRequest:
     """The generation of the arguments that a call leaves open, held to the tool's JSON Schema."""
-    base = answer_request(request, default_max_tokens=default_max_tokens)
     tool, schema = option.tool, _open_schema(option)
+    extra: dict[str, Json] = {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
     if option.arguments is None:
+        base = answer_request(request, default_max_tokens=default_max_tokens)
         ask = (
             f'Write the arguments of the tool "{tool.name}" for the last request as one JSON object.\n'
             f"{tool.description}\nSchema: {json.dumps(schema, ensure_ascii=False)}"
         )
-        messages = (*base.messages, message("user", ask))
-    else:
-        read = "\n".join(_body(part.text, set()) for part in _outputs(request.messages))
-        given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{_example(option)}"
-        messages = _shown(FILL, FILL_TURNS, f"{given}\n{_asked(request.messages)}")
+        return replace(base, messages=(*base.messages, message("user", ask)), extra={"openai-chat": extra})
+    read = "\n".join(_body(part.text, set()) for part in _outputs(request.messages))
+    given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{_example(option)}"
     return ChatRequest(
-        messages=messages,
-        sampling=base.sampling if option.arguments is None else Sampling(temperature=0.0),
-        max_tokens=base.max_tokens,
-        extra={"openai-chat": {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}},
+        messages=_shown(FILL, FILL_TURNS, f"{given}\n{_asked(request.messages)}"),
+        sampling=Sampling(temperature=0.0),
+        max_tokens=_OPEN_TOKENS,
+        extra={"openai-chat": extra},
     )
 
 
