@@ -131,9 +131,12 @@ async def test_figures_that_only_a_script_knows(model: EmbeddedClient, tmp_path:
         needless += BUDGET in paths or LABEL in paths
         told_right += holds_value(answer, (value,))
         told += [] if holds_value(answer, (value,)) else [f"{text} | {value} | {paths} | {answer[:100]!r}"]
+    _, refused = await sit(model, tmp_path, "The Petrel shall fly 2000 km with 480 kg. How much fuel do we load?")
+    told.append(f"2000 km | not possible | {refused[:100]!r}")
     counts = f"figures {right}/{len(FLIGHTS) + len(CRATES)}, needless runs {needless}/{len(READ_ONLY)}"
     counts += f", answers without a script {told_right}/{len(READ_ONLY)}"
     print("", counts, *told, sep="\n  ")  # noqa: T201
     assert right >= MIN_FIGURES, counts
+    assert "not" in refused.lower(), refused
     assert needless <= MAX_NEEDLESS, counts
     assert told_right >= len(READ_ONLY) - 1, counts

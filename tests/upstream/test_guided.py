@@ -43,10 +43,10 @@ def script(name: str, path: str, label: str = "Run it.", **texts: Json) -> Choic
     return Choice(arguments={"skill": name, "path": path}, label=label, open={"args": schema})
 
 
-def ran(name: str, path: str, text: str) -> tuple[Message, Message]:
+def ran(name: str, path: str, text: str, *, failed: bool = False) -> tuple[Message, Message]:
     arguments = json.dumps({"skill": name, "path": path, "args": ["3"]})
     use = ToolUse(call_id="c9", name="skills_run", arguments=arguments)
-    told = ToolOutput(call_id="c9", name="skills_run", text=text)
+    told = ToolOutput(call_id="c9", name="skills_run", text=text, is_error=failed)
     return Message(role="assistant", parts=(use,)), Message(role="tool", parts=(told,))
 
 
@@ -155,6 +155,25 @@ def test_after_a_run_comes_the_answer_from_what_it_printed() -> None:
     read_only = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)))
     (plain,) = answer_request(read_only, default_max_tokens=100).messages
     assert asked.text.partition("\n")[0] != plain.text.partition("\n")[0]
+
+
+def test_a_failed_run_is_answered_without_figures_of_other_documents() -> None:
+    made = (*called("rules", "SKILL.md", PAGE), *ran("rules", "scripts/a.py", "no such dose", failed=True))
+    (asked,) = answer_request(ChatRequest(messages=(ASK, *made)), default_max_tokens=100).messages
+    assert "The limit is 40." not in asked.text
+    assert "could not be worked out" in asked.text.partition("\n")[0]
+    assert asked.text.endswith("Result of skills_run:\nno such dose\n\nRequest: How high is the limit?")
+
+
+def test_a_failed_read_takes_nothing_away() -> None:
+    use, output = called("rules", "gone.md", "Error: gone.", "c2")
+    (part,) = output.parts
+    assert isinstance(part, ToolOutput)
+    failed = replace(output, parts=(replace(part, is_error=True),))
+    made = (*called("rules", "SKILL.md", PAGE), use, failed)
+    (asked,) = answer_request(ChatRequest(messages=(ASK, *made)), default_max_tokens=100).messages
+    assert "The limit is 40." in asked.text
+    assert "Error: gone." in asked.text
 
 
 def test_arguments_left_open_are_written_from_the_request_and_the_instructions() -> None:

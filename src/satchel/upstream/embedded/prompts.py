@@ -21,6 +21,7 @@ from satchel.upstream.embedded.examples import (
     ACT_LIST,
     ACT_TURNS,
     ANSWER,
+    ANSWER_FAILED,
     ANSWER_RESULT,
     FILL,
     FILL_TURNS,
@@ -126,18 +127,18 @@ def answer_request(request: ChatRequest, *, default_max_tokens: int) -> ChatRequ
     """The generation of the answer: no tools, and what tools told stands in the message that asked for it."""
     system: list[str] = []
     turns: list[tuple[str, str]] = []
-    outputs: list[str] = []
+    outputs: list[ToolOutput] = []
     names: dict[str, str] = {}
     for item in request.messages:
         names |= {use.call_id: use.name for use in item.tool_uses}
         if item.role in {"system", "developer"}:
             system.append(_text(item))
         elif item.role == "tool":
-            outputs += [_told(part, names) for part in item.parts if isinstance(part, ToolOutput)]
+            outputs += [part for part in item.parts if isinstance(part, ToolOutput)]
         elif item.role == "user" or item.text:
-            outputs = _fold(turns, outputs)
+            outputs = _fold(turns, outputs, names)
             turns.append((item.role, _text(item)))
-    _fold(turns, outputs)
+    _fold(turns, outputs, names)
     built = [message("system", "\n\n".join(system))] if system else []
     built += [message("user" if role == "user" else "assistant", text) for role, text in turns]
     sampling = request.sampling
@@ -364,23 +365,33 @@ def _body(output: str, labels: set[str]) -> str:
     return "\n".join(line for line in lines if line and " ".join(line.split()) not in labels)
 
 
-def _fold(turns: list[tuple[str, str]], outputs: list[str]) -> list[str]:
+def _fold(turns: list[tuple[str, str]], outputs: Sequence[ToolOutput], names: Mapping[str, str]) -> list[ToolOutput]:
     """Puts what tools told into the user's message before it; returns an empty list for what comes next."""
     if outputs:
+        task, shown = _task(outputs, names)
+        documents = "\n\n".join(_told(part, names) for part in shown)
         place = next((place for place in reversed(range(len(turns))) if turns[place][0] == "user"), None)
-        documents = "\n\n".join(outputs)
         if place is None:
             turns.append(("user", documents))
         else:
-            task = ANSWER if all(output.startswith("Skill: ") for output in outputs) else ANSWER_RESULT
             turns[place] = ("user", f"{task}\n\n{documents}\n\nRequest: {turns[place][1]}")
     return []
 
 
+def _task(outputs: Sequence[ToolOutput], names: Mapping[str, str]) -> tuple[str, Sequence[ToolOutput]]:
+    """How to answer from what, the last of which decides. What failed stands alone: figures beside it get used."""
+    last = outputs[-1]
+    if last.is_error:
+        return (ANSWER, outputs) if _tool(last, names) == _tool(outputs[0], names) else (ANSWER_FAILED, [last])
+    return (ANSWER if last.text.startswith("Skill: ") else ANSWER_RESULT), outputs
+
+
 def _told(part: ToolOutput, names: Mapping[str, str]) -> str:
-    if part.text.startswith("Skill: "):
-        return part.text
-    return f"Result of {part.name or names.get(part.call_id, 'a tool')}:\n{part.text}"
+    return part.text if part.text.startswith("Skill: ") else f"Result of {_tool(part, names)}:\n{part.text}"
+
+
+def _tool(part: ToolOutput, names: Mapping[str, str]) -> str:
+    return part.name or names.get(part.call_id, "a tool")
 
 
 def _text(item: Message) -> str:
