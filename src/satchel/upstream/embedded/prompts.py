@@ -239,10 +239,8 @@ def _few_shot(
 
 def _shown(system: str, turns: Sequence[tuple[str, str]], asked: str) -> tuple[Message, ...]:
     """The task, its example turns as they stand, and the real one."""
-    built = [message("system", system)]
-    for given, reply in turns:
-        built += [message("user", given), message("assistant", reply)]
-    return (*built, message("user", asked))
+    built = [message(role, text) for turn in turns for role, text in zip(("user", "assistant"), turn, strict=True)]
+    return (message("system", system), *built, message("user", asked))
 
 
 def _option(spec: ToolSpec, choice: Choice) -> Option:
