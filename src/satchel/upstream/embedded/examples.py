@@ -52,8 +52,9 @@ ANSWER = (
     "say so when they do not hold the answer."
 )
 ANSWER_RESULT = (
-    "Answer the request at the end in one sentence. The result that comes last was worked out for this very request: "
-    "use its values exactly as they were printed. The documents before it say what they mean."
+    "Answer the request at the end in one sentence. The result that comes last was worked out for this very request, "
+    "with all of its values: use its values exactly as they were printed, nothing is left to be run, multiplied or "
+    "worked out. The documents before it say what they mean."
 )
 ANSWER_FAILED = (
     "The call whose result comes last was made for the request at the end and failed, so nothing was worked out. Reply "
@@ -127,3 +128,25 @@ FILL_TURNS = (
         '{"args": ["--guests", "31", "--tiers", "2", "--shift", "-20"]}',
     ),
 )
+_LIFT = """Text:
+`scripts/lift.py` takes the level, the goods and the number of crates, like `python3 scripts/lift.py -4 flour 15`.
+
+Script: scripts/lift.py
+Example: {"args": ["-4", "flour", "15"]}"""
+FILL_PLACES = (
+    (
+        f"{_LIFT}\nRequest: How long does the lift take to level minus two with 8 crates of rye?",
+        '{"args": ["-2", "rye", "8"]}',
+    ),
+    FILL_TURNS[1],
+    (
+        f"{_LIFT}\nRequest: Six crates, salt, level zero: how long?",
+        '{"args": ["0", "salt", "6"]}',
+    ),
+    FILL_TURNS[3],
+    (
+        f"{_LIFT}\nRequest: We have 12 crates, butter, level 3. Lift?",
+        '{"args": ["3", "butter", "12"]}',
+    ),
+)
+"""The same for a script whose example has no names of options: shown together, either kind is written for the other."""

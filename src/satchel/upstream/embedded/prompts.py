@@ -24,6 +24,7 @@ from satchel.upstream.embedded.examples import (
     ANSWER_FAILED,
     ANSWER_RESULT,
     FILL,
+    FILL_PLACES,
     FILL_TURNS,
     LOOK,
     LOOK_LIST,
@@ -171,9 +172,11 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
         )
         return replace(base, messages=(*base.messages, message("user", ask)), extra={"openai-chat": extra})
     read = "\n".join(_body(part.text, set()) for part in _outputs(request.messages))
-    given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{_example(option)}"
+    shown = _example(option)
+    turns = FILL_PLACES if shown and '"--' not in shown else FILL_TURNS
+    given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{shown}"
     return ChatRequest(
-        messages=_shown(FILL, FILL_TURNS, f"{given}\n{_asked(request.messages)}"),
+        messages=_shown(FILL, turns, f"{given}\n{_asked(request.messages)}"),
         sampling=Sampling(temperature=0.0),
         max_tokens=_OPEN_TOKENS,
         extra={"openai-chat": extra},
