@@ -198,6 +198,20 @@ def test_arguments_left_open_are_written_from_the_request_and_the_instructions()
     }
 
 
+@pytest.mark.parametrize(
+    ("example", "shows"),
+    [(["--dose", "4"], "--guests"), (["-d", "4"], "--guests"), (["-4", "flour"], "lift.py"), (None, "--guests")],
+)
+def test_examples_are_of_the_kind_that_the_instructions_show(example: list[Json] | None, shows: str) -> None:
+    texts: dict[str, Json] = {} if example is None else {"examples": [example]}
+    runs = run_tool(script("rules", "scripts/a.py", **texts))
+    request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)), tools=(runs,))
+    (option,) = step_of(request).options
+    turns = arguments_request(request, option, default_max_tokens=100).messages[1:-1]
+    told = [scheme for scheme in ("--guests", "lift.py") if any(scheme in turn.text for turn in turns)]
+    assert told == [shows]
+
+
 def test_no_call_is_offered_twice_in_a_turn() -> None:
     told = called("rules", "SKILL.md", "Error: the skill is gone.")
     request = ChatRequest(messages=(ASK, *told), tools=(read_tool(skill("rules")),))

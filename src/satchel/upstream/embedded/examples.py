@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 PICK = (
     "You pick the entry of a list that a request belongs to. Entries are folders with the rules and figures of one "
     "house, which nobody knows by heart; a request belongs to one also when its description does not name the detail. "
@@ -52,9 +54,8 @@ ANSWER = (
     "say so when they do not hold the answer."
 )
 ANSWER_RESULT = (
-    "Answer the request at the end in one sentence. The result that comes last was worked out for this very request, "
-    "with all of its values: use its values exactly as they were printed, nothing is left to be run, multiplied or "
-    "worked out. The documents before it say what they mean."
+    "Answer the request at the end in one sentence. The result that comes last was worked out for this very request: "
+    "use its values exactly as they were printed. The documents before it say what they mean."
 )
 ANSWER_FAILED = (
     "The call whose result comes last was made for the request at the end and failed, so nothing was worked out. Reply "
@@ -106,7 +107,7 @@ _SAIL = """Text:
 
 Script: scripts/sail.sh
 Example: {"args": ["Nor", "Port Ela", "--prams", "1"]}"""
-FILL_TURNS = (
+_FILL_TURNS = (
     (
         f"{_PRICE}\nRequest: What does a cake of 3 tiers for 40 guests cost?",
         '{"args": ["--guests", "40", "--tiers", "3"]}',
@@ -133,20 +134,28 @@ _LIFT = """Text:
 
 Script: scripts/lift.py
 Example: {"args": ["-4", "flour", "15"]}"""
-FILL_PLACES = (
+_FILL_PLACES = (
     (
         f"{_LIFT}\nRequest: How long does the lift take to level minus two with 8 crates of rye?",
         '{"args": ["-2", "rye", "8"]}',
     ),
-    FILL_TURNS[1],
+    _FILL_TURNS[1],
     (
         f"{_LIFT}\nRequest: Six crates, salt, level zero: how long?",
         '{"args": ["0", "salt", "6"]}',
     ),
-    FILL_TURNS[3],
+    _FILL_TURNS[3],
     (
         f"{_LIFT}\nRequest: We have 12 crates, butter, level 3. Lift?",
         '{"args": ["3", "butter", "12"]}',
     ),
 )
-"""The same for a script whose example has no names of options: shown together, either kind is written for the other."""
+_NAMES_OPTION = re.compile(r'"--?[A-Za-z]')
+
+
+def fill_turns(example: str) -> tuple[tuple[str, str], ...]:
+    """The examples of arguments that are written like ``example``, "" for none.
+
+    Named and placed ones are kept apart: shown together, the model writes either kind for the other.
+    """
+    return _FILL_TURNS if not example or _NAMES_OPTION.search(example) else _FILL_PLACES

@@ -24,8 +24,6 @@ from satchel.upstream.embedded.examples import (
     ANSWER_FAILED,
     ANSWER_RESULT,
     FILL,
-    FILL_PLACES,
-    FILL_TURNS,
     LOOK,
     LOOK_LIST,
     LOOK_TURNS,
@@ -34,6 +32,7 @@ from satchel.upstream.embedded.examples import (
     PICK,
     PICK_LIST,
     PICK_TURNS,
+    fill_turns,
 )
 
 _LABEL_CHARS = (320, 160, 80, 0)
@@ -173,10 +172,9 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
         return replace(base, messages=(*base.messages, message("user", ask)), extra={"openai-chat": extra})
     read = "\n".join(_body(part.text, set()) for part in _outputs(request.messages))
     shown = _example(option)
-    turns = FILL_PLACES if shown and '"--' not in shown else FILL_TURNS
     given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{shown}"
     return ChatRequest(
-        messages=_shown(FILL, turns, f"{given}\n{_asked(request.messages)}"),
+        messages=_shown(FILL, fill_turns(shown), f"{given}\n{_asked(request.messages)}"),
         sampling=Sampling(temperature=0.0),
         max_tokens=_OPEN_TOKENS,
         extra={"openai-chat": extra},
@@ -185,11 +183,8 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
 
 def _example(option: Option) -> str:
     """A line with what the instructions themselves write there, "" when they show nothing."""
-    shown: dict[str, Json] = {}
-    for name, schema in option.open.items():
-        examples = schema.get("examples") if isinstance(schema, dict) else None
-        if isinstance(examples, list) and examples:
-            shown[name] = examples[0]
+    listed = {name: schema.get("examples") for name, schema in option.open.items() if isinstance(schema, dict)}
+    shown = {name: examples[0] for name, examples in listed.items() if isinstance(examples, list) and examples}
     return f"\nExample: {to_json(shown)}" if shown else ""
 
 
