@@ -204,7 +204,7 @@ def test_arguments_left_open_are_written_from_the_request_and_the_instructions()
 )
 def test_examples_are_of_the_kind_that_the_instructions_show(example: list[Json] | None, shows: str) -> None:
     texts: dict[str, Json] = {} if example is None else {"examples": [example]}
-    runs = run_tool(script("rules", "scripts/a.py", **texts))
+    runs = run_tool(script("rules", "scripts/a.py", "Run it.", **texts))
     request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)), tools=(runs,))
     (option,) = step_of(request).options
     turns = arguments_request(request, option, default_max_tokens=100).messages[1:-1]
