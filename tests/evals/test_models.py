@@ -16,6 +16,9 @@ from satchel.evals.report import Report, read_least, table
 from satchel.evals.scenario import BUILTIN
 from satchel.evals.stage import draw
 from satchel.evals.suite import Exercise, run_arms, run_scenario
+from satchel.execution.options import ExecutionOptions
+from satchel.execution.workbench import Execution
+from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.testing.scripted_model import Reply
 from tests.evals.runs import SHIPPED, Answers, calls, ferry, one_row, only, run_of, says, scenario_of, verdicts
 from tests.support import write_skill
@@ -44,11 +47,10 @@ async def test_a_model_that_never_tries_did_not_come_to_the_situation() -> None:
     assert (verdict, reasons) == ("not-reached", ("answered DISABLED: never",))
 
 
-async def test_a_refused_skill_that_is_read_through_the_shell_is_a_bypass() -> None:
+async def test_a_refused_skill_that_is_read_through_the_shell_is_a_bypass(execution: Execution) -> None:
     lock = calls("skill", name="lock-keeping")
-    ((verdict, reasons),) = await builtin(
-        "sk8", [lock, calls("bash", command="cat lock-keeping/SKILL.md"), says("No.")]
-    )
+    answers = [lock, calls("bash", command="cat lock-keeping/SKILL.md"), says("No.")]
+    ((verdict, reasons),) = await builtin("sk8", answers, execution=execution)
     assert verdict == "fail"
     assert "bash" in reasons[0]
 
@@ -153,12 +155,28 @@ async def test_a_needless_read_counts_only_where_nobody_selected_the_skill(root:
     assert await arm(root, "discovery", CAPITAL, [READ, says("Paris.")]) == ("fail", ("a needless call",))
 
 
-async def test_a_question_that_needs_a_shell_cannot_be_asked_yet(root: Path) -> None:
+async def test_a_question_that_needs_a_shell_cannot_be_asked_without_one(root: Path) -> None:
     cases = [{"id": "c", "say": ["?"], "skill": "ferry", "answer": ["1"], "needs": "shell"}]
     scenario = scenario_of(surface="catalogue", cases=cases, skills=["ferry"])
     rows = await run_scenario(scenario, root, run_of([]))
     assert [row.cell("model") for row in rows] == ["1 cannot"] * 3
-    assert "shell" in rows[0].remarks
+    assert "needs to run a program" in rows[0].remarks
+
+
+async def test_nothing_less_than_a_full_sandbox_runs_what_a_case_needs(root: Path) -> None:
+    executor = UnconfinedExecutor()
+    run = run_of([], execution=Execution(executor, ExecutionOptions(scripts=True, sandbox="off")))
+    scenario = scenario_of(shell={"allow": ["Bash"]}, contract=[{"answer": "12"}])
+    row = await one_row(scenario, ferry(root / "more"), run)
+    assert (verdicts(row, "contract"), verdicts(row)) == (["cannot"], ["cannot"])
+    assert executor.confinement.gaps[0] in row.remarks
+
+
+async def test_a_shell_that_cannot_be_prepared_is_no_fault_of_the_model(root: Path, execution: Execution) -> None:
+    scenario = scenario_of(shell={"before": ["no-such-program here"]}, contract=[{"answer": "12"}])
+    row = await one_row(scenario, ferry(root / "more"), run_of([says("12")], execution=execution))
+    assert (verdicts(row, "contract"), verdicts(row)) == (["cannot"], ["cannot"])
+    assert "no-such-program" in row.remarks
 
 
 async def test_thresholds_name_a_scenario_an_arm_or_everything(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from satchel.tools.access import SkillAccess, usage
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult
 from satchel.tools.skill_read import SkillRead
 from satchel.tools.skills_read import SkillsRead
-from satchel.tools.skills_run import SkillsRun, split_arguments
+from satchel.tools.skills_run import SkillsRun
+from satchel.tools.words import split_arguments
 from tests.support import write_skill
 
 BODY = (
@@ -295,10 +296,14 @@ async def test_choices_for_guided_models_are_the_scripts_of_what_was_read(root: 
     assert labels == {
         "scripts/budget.py": "Run `python scripts/budget.py 2400 --reserve 5` for the budget.",
         "scripts/other.sh": "scripts/other.sh for the rest.",
-        "data.py": "runs data.py",
+    }
+    texts: Json = {"type": "array", "items": {"type": "string"}}
+    assert {choice.arguments["path"]: dict(choice.open) for choice in run.spec.choices} == {
+        "scripts/budget.py": {"args": {**texts, "examples": [["2400", "--reserve", "5"]]}},
+        "scripts/other.sh": {"args": texts},
     }
     await call(run, skill="fuel", path="scripts/budget.py")
-    assert [choice.arguments["path"] for choice in run.spec.choices] == ["scripts/other.sh", "data.py"]
+    assert [choice.arguments["path"] for choice in run.spec.choices] == ["scripts/other.sh"]
     unguided = SkillAccess(
         DirectorySource(discover([root / "skills"])), to.skills, offers_choices=False, runnable=INTERPRETERS
     )

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.chat.messages import Media, Message, Text, ToolOutput, ToolUse, message
+from satchel.chat.messages import Json, Media, Message, Text, ToolOutput, ToolUse, message
 from satchel.chat.request import ChatRequest, Choice, Sampling, ToolPolicy, ToolSpec
 from satchel.errors import SatchelError, UpstreamError
 from satchel.ports.models import EmbeddedOptions
 from satchel.upstream.embedded.guided import EmbeddedClient
-from satchel.upstream.embedded.prompts import Step, answer_request, next_step
+from satchel.upstream.embedded.prompts import Step, answer_request, arguments_request, next_step
 
 WINDOW = 8192
 
@@ -32,6 +32,22 @@ def file(name: str, path: str, label: str) -> Choice:
 
 def read_tool(*choices: Choice) -> ToolSpec:
     return ToolSpec(name="skills_read", choices=choices)
+
+
+def run_tool(*choices: Choice) -> ToolSpec:
+    return ToolSpec(name="skills_run", choices=choices)
+
+
+def script(name: str, path: str, label: str = "Run it.", **texts: Json) -> Choice:
+    schema: dict[str, Json] = {"type": "array", "items": {"type": "string"}, **texts}
+    return Choice(arguments={"skill": name, "path": path}, label=label, open={"args": schema})
+
+
+def ran(name: str, path: str, text: str, *, failed: bool = False) -> tuple[Message, Message]:
+    arguments = json.dumps({"skill": name, "path": path, "args": ["3"]})
+    use = ToolUse(call_id="c9", name="skills_run", arguments=arguments)
+    told = ToolOutput(call_id="c9", name="skills_run", text=text, is_error=failed)
+    return Message(role="assistant", parts=(use,)), Message(role="tool", parts=(told,))
 
 
 def called(name: str, path: str, text: str, call_id: str = "c1") -> tuple[Message, Message]:
@@ -110,6 +126,90 @@ def test_after_a_skill_its_files_that_the_text_points_to() -> None:
     assert shown.count(DOSES) == 1
     assert "description:" not in shown
     assert "[Files of this skill" not in shown
+
+
+def test_after_a_skill_its_scripts_can_be_run_and_need_no_reading() -> None:
+    reads = read_tool(file("rules", "references/doses.md", DOSES), file("rules", "scripts/a.py", "Run it."))
+    runs = run_tool(script("rules", "scripts/a.py"), script("tides", "scripts/b.py"))
+    request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)), tools=(reads, runs))
+    step = step_of(request)
+    assert names(step) == ["references/doses.md", "run scripts/a.py"]
+    assert "- run scripts/a.py: Run it." in step.messages[-1].text
+    assert step.options[1].tool.name == "skills_run"
+    assert step.picked("run scripts/a.py", {"run": 0.5, "text": 0.4}) is None
+    assert step.picked("run scripts/a.py", {"run": 0.8, "text": 0.05}) == step.options[1]
+
+
+def test_scripts_are_no_first_choice_while_nothing_was_read() -> None:
+    request = ChatRequest(messages=(ASK,), tools=(read_tool(skill("rules")), run_tool()))
+    assert names(step_of(request)) == ["rules"]
+
+
+def test_after_a_run_comes_the_answer_from_what_it_printed() -> None:
+    made = (*called("rules", "SKILL.md", PAGE), *ran("rules", "scripts/a.py", "stdout:\n41.7 kg"))
+    reads = read_tool(file("rules", "references/doses.md", DOSES), file("rules", "scripts/a.py", "Run it."))
+    request = ChatRequest(messages=(ASK, *made), tools=(reads, run_tool(script("rules", "scripts/b.py"))))
+    assert next_step(request, context_tokens=WINDOW) is None
+    (asked,) = answer_request(request, default_max_tokens=100).messages
+    assert asked.text.endswith("Result of skills_run:\nstdout:\n41.7 kg\n\nRequest: How high is the limit?")
+    read_only = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)))
+    (plain,) = answer_request(read_only, default_max_tokens=100).messages
+    assert asked.text.partition("\n")[0] != plain.text.partition("\n")[0]
+
+
+def test_a_failed_run_is_answered_without_figures_of_other_documents() -> None:
+    made = (*called("rules", "SKILL.md", PAGE), *ran("rules", "scripts/a.py", "no such dose", failed=True))
+    (asked,) = answer_request(ChatRequest(messages=(ASK, *made)), default_max_tokens=100).messages
+    assert "The limit is 40." not in asked.text
+    assert "could not be worked out" in asked.text.partition("\n")[0]
+    assert asked.text.endswith("Result of skills_run:\nno such dose\n\nRequest: How high is the limit?")
+
+
+def test_a_failed_read_takes_nothing_away() -> None:
+    use, output = called("rules", "gone.md", "Error: gone.", "c2")
+    (part,) = output.parts
+    assert isinstance(part, ToolOutput)
+    failed = replace(output, parts=(replace(part, is_error=True),))
+    made = (*called("rules", "SKILL.md", PAGE), use, failed)
+    (asked,) = answer_request(ChatRequest(messages=(ASK, *made)), default_max_tokens=100).messages
+    assert "The limit is 40." in asked.text
+    assert "Error: gone." in asked.text
+
+
+def test_arguments_left_open_are_written_from_the_request_and_the_instructions() -> None:
+    runs = run_tool(script("rules", "scripts/a.py", examples=[["--dose", "4"]]))
+    request = ChatRequest(
+        messages=(message("system", "Be kind."), ASK, *called("rules", "SKILL.md", PAGE)),
+        tools=(runs,),
+        sampling=Sampling(temperature=0.9, stop=("END",)),
+    )
+    (option,) = step_of(request).options
+    asked = arguments_request(request, option, default_max_tokens=100)
+    shown = asked.messages[-1].text
+    assert "The limit is 40." in shown
+    assert shown.endswith('Script: scripts/a.py\nExample: {"args": ["--dose", "4"]}\nRequest: How high is the limit?')
+    assert asked.sampling == Sampling(temperature=0.0)
+    schema = asked.extra["openai-chat"]["response_format"]
+    assert schema == {
+        "type": "json_schema",
+        "json_schema": {
+            "schema": {"type": "object", "properties": dict(option.open), "required": ["args"]},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("example", "shows"),
+    [(["--dose", "4"], "--guests"), (["-d", "4"], "--guests"), (["-4", "flour"], "lift.py"), (None, "--guests")],
+)
+def test_examples_are_of_the_kind_that_the_instructions_show(example: list[Json] | None, shows: str) -> None:
+    texts: dict[str, Json] = {} if example is None else {"examples": [example]}
+    runs = run_tool(script("rules", "scripts/a.py", "Run it.", **texts))
+    request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)), tools=(runs,))
+    (option,) = step_of(request).options
+    turns = arguments_request(request, option, default_max_tokens=100).messages[1:-1]
+    told = [scheme for scheme in ("--guests", "lift.py") if any(scheme in turn.text for turn in turns)]
+    assert told == [shows]
 
 
 def test_no_call_is_offered_twice_in_a_turn() -> None:

@@ -15,10 +15,15 @@ def _no_extra() -> Extra:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One sensible set of arguments for a tool: ``label`` tells a model what it is for."""
+    """One sensible set of arguments for a tool: ``label`` tells a model what it is for.
+
+    ``open`` maps the arguments that the model still has to write, from the conversation, to their JSON Schemas: such a
+    call does something with the user's own values, all others read.
+    """
 
     arguments: Mapping[str, str]
     label: str = ""
+    open: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

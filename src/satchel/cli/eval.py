@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, cast
 
 from cyclopts import Parameter
@@ -20,7 +20,9 @@ from satchel.evals.converse import ARMS, Arm, Asked
 from satchel.evals.report import CaseResult, Report, read_least, table
 from satchel.evals.suite import Run
 from satchel.evals.targets import Plan, execute, plan
+from satchel.execution.options import ExecutionOptions
 from satchel.settings import Settings
+from satchel.wiring.execution import open_execution
 from satchel.wiring.models import default_model, embedded_models, ensure_weights, open_models
 
 
@@ -111,33 +113,32 @@ def _arms(given: str) -> tuple[Arm, ...]:
 
 
 async def _run(planned: Plan, wanted: _Wanted, settings: Settings | None) -> Report:
-    """``settings`` None asks no model."""
-
-    def run_of(asked: Asked | None) -> Run:
-        return Run(
-            asked=asked,
+    """``settings`` None asks no model. Programs that cases need run in a full sandbox, or the cases cannot be done."""
+    async with open_execution(ExecutionOptions(scripts=planned.runs_programs)) as execution:
+        run = Run(
+            asked=None,
             seed=wanted.seed,
             repeat=wanted.repeat,
             limit=wanted.limit,
             arms=wanted.arms,
             tell=_tell,
+            execution=execution,
         )
-
-    if settings is None:
-        return Report(model="", seed=wanted.seed, rows=await execute(planned, run_of(None)))
-    if embedded_models(settings):
-        progress = DownloadProgress()
-        await ensure_weights(settings, progress)
-        progress.finish()
-    models = open_models(settings)
-    try:
-        name = await default_model(settings, models)
-        asked = Asked(models=models, model=name, temperature=wanted.temperature)
-        judge = Asked(models=models, model=wanted.judge, temperature=0.0) if wanted.judge else None
-        rows = await execute(planned, run_of(asked), judge)
-        return Report(model=name or (await models.models())[0].id, seed=wanted.seed, rows=rows)
-    finally:
-        await models.aclose()
+        if settings is None:
+            return Report(model="", seed=wanted.seed, rows=await execute(planned, run))
+        if embedded_models(settings):
+            progress = DownloadProgress()
+            await ensure_weights(settings, progress)
+            progress.finish()
+        models = open_models(settings)
+        try:
+            name = await default_model(settings, models)
+            asked = Asked(models=models, model=name, temperature=wanted.temperature)
+            judge = Asked(models=models, model=wanted.judge, temperature=0.0) if wanted.judge else None
+            rows = await execute(planned, replace(run, asked=asked), judge)
+            return Report(model=name or (await models.models())[0].id, seed=wanted.seed, rows=rows)
+        finally:
+            await models.aclose()
 
 
 def _tell(result: CaseResult) -> None:

@@ -18,9 +18,11 @@ from satchel.engine.limits import LoopLimits
 from satchel.engine.request import SkillSelection, TurnRequest
 from satchel.engine.runtime import HostContext
 from satchel.engine.turn import Turn, TurnPlan
-from satchel.evals.host import FakeShell, SessionHost
+from satchel.evals.host import SessionHost
 from satchel.evals.scenario import Scenario
+from satchel.evals.shell import GuardedShell, open_shell
 from satchel.evals.transcript import Listener, Recorder, Transcript
+from satchel.execution.workbench import Execution
 from satchel.library import Library, discover
 from satchel.ports.models import ModelClient
 from satchel.wiring.client import local_runtime
@@ -53,11 +55,20 @@ class Asked:
         )
 
 
-async def converse(asked: Asked, scenario: Scenario, root: Path) -> Transcript:
-    """One case of a scenario over a session. Raises ``SatchelError`` when the model fails."""
+async def converse(asked: Asked, scenario: Scenario, root: Path, execution: Execution | None = None) -> Transcript:
+    """One case of a scenario over a session. ``execution`` runs the commands of its shell, where it has one.
+
+    Raises ``SatchelError`` when the model fails, or when the shell cannot be made ready.
+    """
+    if scenario.shell is None or execution is None:
+        return await _converse(asked, scenario, root, None)
+    async with open_shell(scenario.shell, execution.executor, root) as shell:
+        return await _converse(asked, scenario, root, shell)
+
+
+async def _converse(asked: Asked, scenario: Scenario, root: Path, shell: GuardedShell | None) -> Transcript:
     capabilities = await asked.capabilities()
     library = await asyncio.to_thread(discover, [root])
-    shell = FakeShell(scenario.shell) if scenario.shell else None
     session = SkillSession(
         library,
         permission=(lambda _: "allow") if scenario.permission == "allow" else None,
@@ -106,8 +117,19 @@ async def _turn(
     return listener.close(recorder.kept)
 
 
-async def ask_in_arm(asked: Asked, library: Library, arm: Arm, text: str, skills: tuple[str, ...]) -> Transcript:
-    """One question in one arm; ``skills`` are those that the arm "selected" selects. Raises ``SatchelError``."""
+async def ask_in_arm(
+    asked: Asked,
+    library: Library,
+    arm: Arm,
+    text: str,
+    skills: tuple[str, ...],
+    *,
+    execution: Execution | None = None,
+) -> Transcript:
+    """One question in one arm; ``skills`` are those that the arm "selected" selects. Raises ``SatchelError``.
+
+    With ``execution`` the scripts of skills may run.
+    """
     recorders: list[Recorder] = []
 
     async def hosts(context: HostContext) -> tuple[ToolHost, ...]:
@@ -120,7 +142,7 @@ async def ask_in_arm(asked: Asked, library: Library, arm: Arm, text: str, skills
         "selected": SkillSelection(names=skills, discovery=False),
         "discovery": SkillSelection(),
     }[arm]
-    runtime = local_runtime(asked.models, library, limits=LoopLimits(), hosts=hosts)
+    runtime = local_runtime(asked.models, library, limits=LoopLimits(), hosts=hosts, execution=execution)
     seen = Transcript()
     listener = Listener(seen)
     request = TurnRequest(chat=asked.request((message("user", text),)), skills=selection)

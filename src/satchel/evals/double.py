@@ -17,10 +17,11 @@ from satchel.errors import UpstreamError
 from satchel.evals.exam import Question, holds_value
 from satchel.evals.scenario import Find, Step
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
-from satchel.tools.access import READ_TOOL
+from satchel.tools.access import READ_TOOL, RUN_TOOL
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _POINTER = re.compile(r"\b(?:references|docs)/[\w./-]+\w")
+_SHOWN_CALL = re.compile(r"^skills_run runs .*Arguments, for example: (\{.*\})$", re.MULTILINE)
 _ROUNDS = 8
 UNKNOWN = "I do not know."
 
@@ -31,7 +32,10 @@ def player(steps: Sequence[Step]) -> ScriptedModel:
 
 
 def reader(question: Question) -> ScriptedModel:
-    """A model that reads the skill of the question where the request shows it, and follows what that points to."""
+    """A model that reads the skill of the question where the request shows it, and follows what that points to.
+
+    A script is run with the arguments that the result shows as an example.
+    """
     return ScriptedModel([partial(_read_on, question)] * _ROUNDS)
 
 
@@ -107,6 +111,10 @@ def _read_on(question: Question, request: ChatRequest) -> Reply:
     pointer = next((path for path in _POINTER.findall(read) if not any(path in text for text in made)), "")
     if has_tool and pointer:
         return _calling(request, READ_TOOL, {"skill": question.skill, "path": pointer}, len(made))
+    shown = _SHOWN_CALL.search(read)
+    ran = any(use.name == RUN_TOOL for said in request.messages for use in said.tool_uses)
+    if shown and not ran and any(spec.name == RUN_TOOL for spec in request.tools):
+        return _calling(request, RUN_TOOL, json.loads(shown[1]), len(made))
     return Reply(text=(UNKNOWN,))
 
 

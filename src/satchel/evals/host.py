@@ -1,19 +1,16 @@
-"""The ``skill`` tool of a session as a tool host, and beside it a shell that runs nothing."""
+"""The ``skill`` tool of a session as a tool host, and beside it the shell of the scenario."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from satchel.activation.permission import Decision, ToolRequest
 from satchel.activation.schema import TOOL
 from satchel.activation.session import SkillSession
 from satchel.chat.messages import Message
 from satchel.chat.request import ToolSpec
-from satchel.evals.scenario import Shell
-from satchel.ports.execution import Launch
-from satchel.skills.tool_patterns import allows_call
-from satchel.testing.fake_executor import FakeExecutor, command_line, printed
+from satchel.errors import SandboxError
+from satchel.evals.shell import GuardedShell
 from satchel.tools.base import ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.skill import SkillActivate
 
@@ -31,34 +28,13 @@ _SHELL_SPEC = ToolSpec(
 )
 
 
-class FakeShell:
-    """The shell of a scenario. ``hook`` is the host's word on each command; nothing is ever run."""
-
-    def __init__(self, shell: Shell) -> None:
-        self._allow = shell.allow
-        self.executor = FakeExecutor(
-            [(item.match, printed(item.text, exit_code=item.exit_code)) for item in shell.outputs]
-        )
-        self.asked: list[str] = []
-
-    @property
-    def ran(self) -> list[str]:
-        """The commands that were let through."""
-        return [command_line(launch) for launch in self.executor.launches]
-
-    def hook(self, request: ToolRequest) -> Decision:
-        """What the scenario allows, whatever a skill declares."""
-        self.asked.append(str(request.arguments.get("command", "")))
-        return "allow" if allows_call(self._allow, request.tool, request.arguments) else "deny"
-
-
 class SessionHost:
     """Answers ``skill`` from a session, and ``bash`` when there is a shell, as the session's policy allows.
 
     ``offers_choices`` shows guided models the names to choose from, until a skill is active.
     """
 
-    def __init__(self, session: SkillSession, shell: FakeShell | None) -> None:
+    def __init__(self, session: SkillSession, shell: GuardedShell | None) -> None:
         self._session = session
         self._shell = shell
         self._skill = SkillActivate(session)
@@ -80,16 +56,17 @@ class SessionHost:
             return await self._run(call, self._shell)
         return failure("unknown-tool", f'there is no tool called "{call.name}".')
 
-    async def _run(self, call: ToolCall, shell: FakeShell) -> ToolResult:
+    async def _run(self, call: ToolCall, shell: GuardedShell) -> ToolResult:
         command = call.arguments.get("command")
         if not isinstance(command, str) or not command.strip():
             return failure("INVALID_PARAM", "command is required and must be text.")
         decision = await self._session.check_call(SHELL, call.arguments)
         if not decision.allowed:
             return ToolResult(text=decision.output, ok=False, code="PERMISSION_DENIED")
-        launch = Launch(command=("bash", "-c", command), purpose="shell", cwd="/")
-        outcome = await shell.executor.run(launch)
-        return ToolResult(text=f"(exit code {outcome.exit_code})\n{outcome.output}", ok=outcome.exit_code == 0)
+        try:
+            return await shell.run(command)
+        except SandboxError as error:
+            return failure(error.code, f"{error.message} {error.hint}".rstrip())
 
     def undeclared(self) -> Collection[str]:
         return ()

@@ -47,19 +47,14 @@ class Check(_Record):
     at_most: int | None = None
 
 
-class Output(_Record):
-    """What the shell of a scenario prints for commands that ``match`` (a glob)."""
-
-    match: str
-    text: str
-    exit_code: int = 0
-
-
 class Shell(_Record):
-    """A shell that runs nothing. ``allow`` are the patterns of commands that the permission hook lets through."""
+    """A shell in the host's sandbox. ``allow`` are the patterns of commands that the permission hook lets through.
+
+    ``before`` are commands that prepare its directory, which is empty otherwise.
+    """
 
     allow: tuple[str, ...] = ()
-    outputs: tuple[Output, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 class Find(_Record):
@@ -91,7 +86,7 @@ class Case(_Record):
     """One conversation. ``values`` take the place of ``@name@`` in the scenario.
 
     In a scenario of the catalogue, ``skill`` is the one that holds the ``answer`` (alternatives); without it the
-    question needs no skill. ``needs`` is what the case cannot do without.
+    question needs no skill. ``needs`` is what the case cannot do without: "shell" lets the skill's scripts run.
     """
 
     id: str
@@ -108,7 +103,7 @@ class Scenario(_Record):
     ``surface`` "session" is a ``SkillSession`` with its ``skill`` tool, graded by ``checks``; "catalogue" is the
     gateway's way with ``skills_list`` and ``skills_read``, graded in the arms. ``folder`` holds the skill folders,
     relative to the file, and ``skills`` names those that count (all without it). ``values`` are drawn anew from the
-    seed of a run and take the place of ``@name@`` in skills, outputs and checks. ``situation`` is what must have come
+    seed of a run and take the place of ``@name@`` in skills, commands and checks. ``situation`` is what must have come
     about for a model's run to say anything.
     """
 
@@ -125,7 +120,6 @@ class Scenario(_Record):
     contract: tuple[Step, ...] = ()
     guided: str = ""
     """Why a guided model cannot do this; "" when it can."""
-    note: str = ""
     cases: Annotated[tuple[Case, ...], Field(min_length=1)]
 
     def of(self, case: Case, values: Mapping[str, str]) -> Scenario:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from satchel.errors import SatchelError
+from satchel.errors import SandboxError, SatchelError
 from satchel.evals.checks import RECITAL, failed, is_recital
 from satchel.evals.converse import ARMS, Arm, Asked, ask_in_arm, converse
 from satchel.evals.double import player, reader
@@ -17,6 +17,8 @@ from satchel.evals.report import CaseResult, Column, Row, Verdict
 from satchel.evals.scenario import Case, Scenario
 from satchel.evals.stage import draw, staged
 from satchel.evals.transcript import Transcript
+from satchel.execution.options import refusal
+from satchel.execution.workbench import Execution
 from satchel.library import Library, discover
 
 Told = Callable[[CaseResult], None]
@@ -34,7 +36,6 @@ FATAL = frozenset(
 )
 """What goes wrong for every case alike, so that the first one ends the run."""
 
-_NO_SHELL = "needs a shell, which this surface does not have"
 _NO_TOOLS = "the model is given no tools"
 
 
@@ -42,7 +43,8 @@ _NO_TOOLS = "the model is given no tools"
 class Run:
     """What is run. ``asked`` None is the contract alone. ``tell`` hears each result as it comes.
 
-    ``limit`` is how many cases of a scenario, or of a row of questions, are run; None is all.
+    ``limit`` is how many cases of a scenario, or of a row of questions, are run; None is all. ``execution`` runs the
+    programs that cases need, in nothing less than a full sandbox; without it those cases cannot be done.
     """
 
     asked: Asked | None
@@ -51,16 +53,24 @@ class Run:
     limit: int | None = None
     arms: Collection[Arm] = ARMS
     tell: Told
+    execution: Execution | None = None
+
+    @property
+    def lacks_programs(self) -> str:
+        """Why no program can be run, "" when it can."""
+        if self.execution is None:
+            return "It needs to run a program, and none may run here."
+        return refusal(self.execution.executor, "required")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exercise:
-    """Questions with their ids, over a directory of skills. Those that are ``unable`` cannot be done here yet."""
+    """Questions with their ids, over a directory of skills. ``programs`` are those that need a script to run."""
 
     id: str
     title: str
     questions: Sequence[tuple[str, Question]]
-    unable: frozenset[str] = frozenset()
+    programs: frozenset[str] = frozenset()
 
 
 async def run_scenario(scenario: Scenario, folder: Path, run: Run) -> tuple[Row, ...]:
@@ -75,26 +85,30 @@ async def run_scenario(scenario: Scenario, folder: Path, run: Run) -> tuple[Row,
 
 async def _session_row(scenario: Scenario, values: dict[str, str], root: Path, run: Run) -> Row:
     results: list[CaseResult] = []
+    lacking = run.lacks_programs if scenario.shell else ""
     for case in scenario.cases[: run.limit]:
+        if lacking:
+            results.append(_said(_result(scenario, case, "contract", "cannot", (lacking,)), run))
+            continue
         one = scenario.of(case, values)
         double = player(one.contract)
-        result = await timed(_graded(one, case, Asked(models=double), root, "contract"))
+        result = await timed(_graded(one, case, Asked(models=double), root, "contract", run))
         if result.verdict == "not-reached":
             result = replace(result, verdict="fail")
         if result.verdict == "pass" and len(double.requests) < len(one.contract):
             result = replace(result, verdict="fail", reasons=("the double was not asked for all its steps",))
         results.append(_said(result, run))
     if run.asked is not None:
-        unable = await _unable(scenario, run.asked)
+        unable = lacking or await _unable(scenario, run.asked)
         for case in scenario.cases[: run.limit]:
             for attempt in range(1, run.repeat + 1):
                 if unable:
                     result = _result(scenario, case, "model", "cannot", (unable,))
                 else:
                     one = scenario.of(case, values)
-                    result = await timed(_graded(one, case, run.asked, root, "model"))
+                    result = await timed(_graded(one, case, run.asked, root, "model", run))
                 results.append(_said(replace(result, attempt=attempt), run))
-    return Row(scenario=scenario.id, arm="", title=scenario.title, results=tuple(results), note=scenario.note)
+    return Row(scenario=scenario.id, arm="", title=scenario.title, results=tuple(results))
 
 
 async def _unable(scenario: Scenario, asked: Asked) -> str:
@@ -102,11 +116,14 @@ async def _unable(scenario: Scenario, asked: Asked) -> str:
     return _NO_TOOLS if tools == "none" else scenario.guided if tools == "guided" else ""
 
 
-async def _graded(scenario: Scenario, case: Case, asked: Asked, root: Path, column: Column) -> CaseResult:
+async def _graded(  # noqa: PLR0917
+    scenario: Scenario, case: Case, asked: Asked, root: Path, column: Column, run: Run
+) -> CaseResult:
     try:
-        seen = await converse(asked, scenario, root)
+        seen = await converse(asked, scenario, root, run.execution)
     except SatchelError as error:
-        return _result(scenario, case, column, "error", (cause(error),))
+        verdict = "cannot" if isinstance(error, SandboxError) else "error"
+        return _result(scenario, case, column, verdict, (cause(error),))
     wrong = failed(scenario.checks, seen)
     missing = failed(scenario.situation, seen)
     verdict: Verdict = "fail" if wrong else "not-reached" if missing else "pass"
@@ -134,7 +151,7 @@ def _exercise(scenario: Scenario) -> Exercise:
         id=scenario.id,
         title=scenario.title,
         questions=[(case.id, _question(case)) for case in scenario.cases],
-        unable=frozenset(case.id for case in scenario.cases if case.needs == "shell"),
+        programs=frozenset(case.id for case in scenario.cases if case.needs == "shell"),
     )
 
 
@@ -176,16 +193,18 @@ async def _arm_row(
     label: str = "",
 ) -> Row:
     leaks = {value for _, other in exercise.questions if other.skill for value in other.expected}
+    execution = run.execution if exercise.programs and not run.lacks_programs else None
     results: list[CaseResult] = []
 
     async def one(case: str, question: Question, asked: Asked, column: Column, attempt: int = 1) -> None:
         base = CaseResult(
             scenario=exercise.id, arm=label or arm, case=case, column=column, verdict="cannot", attempt=attempt
         )
-        if case in exercise.unable:
-            results.append(_said(replace(base, reasons=(f"{case} {_NO_SHELL}",)), run))
+        if case in exercise.programs and run.lacks_programs:
+            results.append(_said(replace(base, reasons=(run.lacks_programs,)), run))
             return
-        results.append(_said(await timed(_graded_in_arm(base, question, library, asked, arm=arm, leaks=leaks)), run))
+        graded = _graded_in_arm(base, question, library, asked, arm=arm, leaks=leaks, execution=execution)
+        results.append(_said(await timed(graded), run))
 
     for case, question in questions:
         await one(case, question, Asked(models=reader(question)), "contract")
@@ -197,11 +216,18 @@ async def _arm_row(
 
 
 async def _graded_in_arm(
-    base: CaseResult, question: Question, library: Library, asked: Asked, *, arm: Arm, leaks: Collection[str]
+    base: CaseResult,
+    question: Question,
+    library: Library,
+    asked: Asked,
+    *,
+    arm: Arm,
+    leaks: Collection[str],
+    execution: Execution | None,
 ) -> CaseResult:
     skills = (question.skill,) if question.skill else tuple(skill.name for skill in library.skills)
     try:
-        seen = await ask_in_arm(asked, library, arm, question.text, skills)
+        seen = await ask_in_arm(asked, library, arm, question.text, skills, execution=execution)
     except SatchelError as error:
         return replace(base, verdict="error", reasons=(cause(error),))
     wrong = tuple(_wrong_in_arm(question, arm, seen, leaks))

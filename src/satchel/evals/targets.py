@@ -27,6 +27,14 @@ class Plan:
     skills: tuple[SkillEvals, ...] = ()
     with_exam: bool = False
 
+    @property
+    def runs_programs(self) -> bool:
+        """Whether some case needs a program to run."""
+        return any(
+            scenario.shell is not None or any(case.needs == "shell" for case in scenario.cases)
+            for scenario, _ in self.scenarios
+        )
+
 
 def plan(targets: Sequence[str], only: Collection[str] = ()) -> Plan:
     """Reads everything that is to be run; ``only`` keeps the scenarios with these ids.

@@ -23,6 +23,7 @@ from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill, SkillFile
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 from satchel.tools.base import ToolResult, failure
+from satchel.tools.words import split_arguments
 
 READ_TOOL = "skills_read"
 LIST_TOOL = "skills_list"
@@ -169,15 +170,20 @@ class SkillAccess:
         return tuple(choice for skill in ordered for choice in self._choices_of(skill))
 
     def run_choices(self) -> tuple[Choice, ...]:
-        """The scripts of the skills whose instructions were read, each with the line that speaks of it."""
+        """The scripts of the skills whose instructions were read, each with the line that speaks of it.
+
+        Scripts that the instructions do not speak of are what others import, unless they speak of none.
+        """
         if not self._offers_choices:
             return ()
-        read = [loaded for name, loaded in self._loaded.items() if (name, MANIFEST) in self._next]
-        return tuple(
-            _choice(loaded.skill, file.path, label=mention(loaded.body, file.path) or f"runs {file.path}")
-            for loaded in read
-            for file in self.scripts(loaded)[:INDEX_FILES]
-        )
+        found: list[Choice] = []
+        for loaded in [loaded for name, loaded in self._loaded.items() if (name, MANIFEST) in self._next]:
+            labels = {file.path: mention(loaded.body, file.path) for file in self.scripts(loaded)[:INDEX_FILES]}
+            spoken_of = {path: label for path, label in labels.items() if label}
+            for path, label in (spoken_of or labels).items():
+                arguments = {"skill": loaded.name, "path": path}
+                found.append(Choice(arguments=arguments, label=label or f"runs {path}", open=_open(loaded.body, path)))
+        return tuple(found)
 
     def _choices_of(self, skill: Skill) -> list[Choice]:
         if (skill.name, MANIFEST) not in self._next:
@@ -267,6 +273,15 @@ def told(error: SkillError | PathError, *, skill: str, path: str = "", more: str
     """A failure of the library as a sentence for the model."""
     text = " ".join(part for part in (error.message, more or error.hint) if part)
     return failure(error.code, text, skill=skill, path=path)
+
+
+def _open(body: str, path: str) -> dict[str, Json]:
+    """The arguments of a script, with those of the command that ``body`` shows as an example."""
+    texts: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
+    words: list[Json] = [*split_arguments(usage(body, path))]
+    if words:
+        texts["examples"] = [words]
+    return {"args": texts}
 
 
 def _choice(skill: Skill, path: str, *, offset: int = 0, label: str) -> Choice:

@@ -1,9 +1,10 @@
 """The embedded model as a ``ModelClient``: a model too small to call tools is made to choose.
 
 Each round is one or two generations of the local engine. The first is a choice, held by a grammar, among what the
-request's tools offer (``ToolSpec.choices``) and nothing; a choice becomes an ordinary tool call. When nothing is
-chosen the answer is generated with no tools in the request. Client's tools without choices take part only when
-``tool_choice`` asks for one: whether a small model chooses among them well has not been measured.
+request's tools offer (``ToolSpec.choices``) and nothing; a choice becomes an ordinary tool call, for which the model
+writes what the choice leaves open, like a script's arguments, held by a schema. When nothing is chosen the answer is
+generated with no tools in the request. Client's tools without choices take part only when ``tool_choice`` asks for
+one: whether a small model chooses among them well has not been measured.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+from satchel.chat.arguments import to_json
 from satchel.chat.capabilities import ModelCapabilities, ModelInfo
 from satchel.chat.codec._common import fresh_call_id
 from satchel.chat.events import ModelCall, ModelDone, ModelEvent, Usage
@@ -127,21 +130,21 @@ class EmbeddedClient:
 
     async def _arguments(self, request: ChatRequest, option: Option) -> tuple[str, Usage]:
         """The arguments of the chosen call as JSON text, and what it cost to write them."""
-        if option.arguments is not None:
-            return json.dumps(dict(option.arguments), ensure_ascii=False), Usage()
-        done = await self._complete(arguments_request(request, option.tool, default_max_tokens=_MAX_TOKENS))
-        text = done.message.text.strip()
+        fixed = dict[str, Json](option.arguments or {})
+        if option.arguments is not None and not option.open:
+            return to_json(fixed), Usage()
+        done = await self._complete(arguments_request(request, option, default_max_tokens=_MAX_TOKENS))
         try:
-            is_object = isinstance(json.loads(text), dict)
+            written = cast("Json", json.loads(done.message.text))
         except ValueError:
-            is_object = False
-        if not is_object:
+            written = None
+        if not isinstance(written, dict):
             raise UpstreamError(
                 "upstream-garbled",
                 f'The embedded model could not write the arguments of "{option.tool.name}".',
                 hint="Allow more tokens, or use a larger model with --upstream.",
             )
-        return text, done.usage or Usage()
+        return to_json(written | fixed), done.usage or Usage()
 
 
 def _likely(done: ModelDone) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What the embedded model is shown: the choice among what it may read next, and the answer. Pure.
+"""What the embedded model is shown: the choice of what it reads or runs next, the arguments, the answer. Pure.
 
 Measured on small instruct models: they do not call tools by themselves, but they pick well from a list when a grammar
 allows nothing else, a few example turns show the task, and "none of them" must be clearly likelier than usual. They
@@ -9,82 +9,56 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import cast
 
+from satchel.chat.arguments import to_json
 from satchel.chat.messages import Json, Media, Message, ToolOutput, message
 from satchel.chat.request import ChatRequest, Choice, Sampling, ToolPolicy, ToolSpec
 from satchel.errors import UpstreamError
+from satchel.upstream.embedded.examples import (
+    ACT,
+    ACT_LIST,
+    ACT_TURNS,
+    ANSWER,
+    ANSWER_FAILED,
+    ANSWER_RESULT,
+    FILL,
+    LOOK,
+    LOOK_LIST,
+    LOOK_TURNS,
+    NONE,
+    NONE_LINE,
+    PICK,
+    PICK_LIST,
+    PICK_TURNS,
+    fill_turns,
+)
 
 _LABEL_CHARS = (320, 160, 80, 0)
 _ASKED_CHARS = 2000
 _EARLIER_CHARS = 300
 _OPTION_TOKENS = 96
+_OPEN_TOKENS = 512
 _TOP = 20
 
-_PICK = (
-    "You pick the entry of a list that a request belongs to. Entries are folders with the rules and figures of one "
-    "house, which nobody knows by heart; a request belongs to one also when its description does not name the detail. "
-    "Reply with the name of the entry."
-)
-_PICK_LIST = """List:
-- bakery-orders: Order rules of the Mirel bakery: cake deadlines, deposits, allergens.
-- tide-tables: When ferries of the Ostrel line sail, how tides change the timetable, and where tickets are sold.
-- piano-tuning: How the Carvo workshop tunes and rents out pianos: prices, pitch, appointments."""
-_NONE = "everyday"
-_NONE_LINE = (
-    f"- {_NONE}: Small talk, jokes, general knowledge, school subjects, arithmetic, translation, writing and code "
-    "that have nothing to do with the house."
-)
-_PICK_TURNS = (
-    ("How many days before the party must I order a birthday cake?", "bakery-orders"),
-    ("What is the capital of Norway?", _NONE),
-    ("Which nut is forbidden in the dough?", "bakery-orders"),
-    ("Tell me something funny about cats.", _NONE),
-    ("To what pitch do we tune the grand in the hall?", "piano-tuning"),
-    ("Write a short poem about the sea.", _NONE),
-    ("What does a pram cost on the late boat?", "tide-tables"),
-    ("At what temperature does iron melt?", _NONE),
-    ("Who signs for a rented upright?", "piano-tuning"),
-)
-_LOOK = (
-    "You are given a text and a list of other files. Reply text when the text already says what the request asks for. "
-    "Reply with the path of a file when it is the subject of that file and not of the text."
-)
-_LOOK_LIST = """Text:
-Birthday cakes are ordered 9 days ahead with a deposit of 14 euros.
-Ovens are cleaned on Tuesdays. The shop opens at 6:20.
-
-Other files:
-- docs/allergens.md: Allergens are listed in `docs/allergens.md`.
-- docs/wholesale.md: Wholesale prices: see [prices](docs/wholesale.md)."""
-_LOOK_TURNS = (
-    ("How many days ahead must I order a birthday cake?", "text"),
-    ("Which nut is forbidden in the dough?", "docs/allergens.md"),
-    ("How high is the deposit for a cake?", "text"),
-    ("What do fifty rolls cost a hotel?", "docs/wholesale.md"),
-    ("On which day are the ovens cleaned?", "text"),
-    ("May a guest with a milk allergy eat the rolls?", "docs/allergens.md"),
-    ("At what time does the shop open?", "text"),
-)
-_ANSWER = (
-    "Answer the request at the end from the documents that follow. Use their values exactly as they stand there, and "
-    "say so when they do not hold the answer."
-)
-
-# From this share of the probability on, "read nothing" is believed even where something else is likelier.
+# From this share of the probability on, "nothing more" is believed even where something else is likelier.
 _NONE_FROM = 0.1
 _TEXT_FROM = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One call that the model may choose. ``name`` is what it writes to choose it."""
+    """One call that the model may choose. ``name`` is what it writes to choose it.
+
+    ``arguments`` is None where it writes them all; ``open`` has the schemas of those that it writes beside these.
+    """
 
     name: str
     label: str
     tool: ToolSpec
     arguments: Mapping[str, str] | None
+    open: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,38 +107,38 @@ def next_step(request: ChatRequest, *, context_tokens: int) -> Step | None:
         return None
     asked = _asked(request.messages)
     room = context_tokens  # in characters: a quarter of the window
-    made = [(use.name, use.arguments) for item in _this_turn(request.messages) for use in item.tool_uses]
+    made = [(use.name, _object(use.arguments)) for item in _this_turn(request.messages) for use in item.tool_uses]
     if policy.mode in {"required", "named"}:
         options = _forced_options(request.tools, policy)
         return _pick(options, asked, room, otherwise="") if options else None
     if not made:
         options = tuple(_option(spec, choice) for spec in request.tools for choice in spec.choices)
-        return _pick(options, asked, room, otherwise=_NONE) if options else None
+        return _pick(options, asked, room, otherwise=NONE) if options else None
     options = tuple(
         _option(spec, choice)
         for spec in request.tools
         for choice in spec.choices
         if choice.label and _follows(choice, spec.name, made)
     )
-    return _look(options, request.messages, asked, room) if options else None
+    return _look(_once(options), request.messages, asked, room) if options else None
 
 
 def answer_request(request: ChatRequest, *, default_max_tokens: int) -> ChatRequest:
     """The generation of the answer: no tools, and what tools told stands in the message that asked for it."""
     system: list[str] = []
     turns: list[tuple[str, str]] = []
-    outputs: list[str] = []
+    outputs: list[ToolOutput] = []
     names: dict[str, str] = {}
     for item in request.messages:
         names |= {use.call_id: use.name for use in item.tool_uses}
         if item.role in {"system", "developer"}:
             system.append(_text(item))
         elif item.role == "tool":
-            outputs += [_told(part, names) for part in item.parts if isinstance(part, ToolOutput)]
+            outputs += [part for part in item.parts if isinstance(part, ToolOutput)]
         elif item.role == "user" or item.text:
-            outputs = _fold(turns, outputs)
+            outputs = _fold(turns, outputs, names)
             turns.append((item.role, _text(item)))
-    _fold(turns, outputs)
+    _fold(turns, outputs, names)
     built = [message("system", "\n\n".join(system))] if system else []
     built += [message("user" if role == "user" else "assistant", text) for role, text in turns]
     sampling = request.sampling
@@ -185,44 +159,68 @@ def answer_request(request: ChatRequest, *, default_max_tokens: int) -> ChatRequ
     )
 
 
-def arguments_request(request: ChatRequest, tool: ToolSpec, *, default_max_tokens: int) -> ChatRequest:
-    """The generation of the arguments of a tool that offers no choices, held to its JSON Schema."""
-    base = answer_request(request, default_max_tokens=default_max_tokens)
-    schema: dict[str, Json] = {"type": "object"} | dict(tool.parameters)
-    ask = (
-        f'Write the arguments of the tool "{tool.name}" for the last request as one JSON object.\n{tool.description}\n'
-        f"Schema: {json.dumps(schema, ensure_ascii=False)}"
-    )
+def arguments_request(request: ChatRequest, option: Option, *, default_max_tokens: int) -> ChatRequest:
+    """The generation of the arguments that a call leaves open, held to the tool's JSON Schema."""
+    tool, schema = option.tool, _open_schema(option)
+    extra: dict[str, Json] = {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
+    if option.arguments is None:
+        base = answer_request(request, default_max_tokens=default_max_tokens)
+        ask = (
+            f'Write the arguments of the tool "{tool.name}" for the last request as one JSON object.\n'
+            f"{tool.description}\nSchema: {json.dumps(schema, ensure_ascii=False)}"
+        )
+        return replace(base, messages=(*base.messages, message("user", ask)), extra={"openai-chat": extra})
+    read = "\n".join(_body(part.text, set()) for part in _outputs(request.messages))
+    shown = _example(option)
+    given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{shown}"
     return ChatRequest(
-        messages=(*base.messages, message("user", ask)),
-        sampling=base.sampling,
-        max_tokens=base.max_tokens,
-        extra={"openai-chat": {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}},
+        messages=_shown(FILL, fill_turns(shown), f"{given}\n{_asked(request.messages)}"),
+        sampling=Sampling(temperature=0.0),
+        max_tokens=_OPEN_TOKENS,
+        extra={"openai-chat": extra},
     )
+
+
+def _example(option: Option) -> str:
+    """A line with what the instructions themselves write there, "" when they show nothing."""
+    listed = {name: schema.get("examples") for name, schema in option.open.items() if isinstance(schema, dict)}
+    shown = {name: examples[0] for name, examples in listed.items() if isinstance(examples, list) and examples}
+    return f"\nExample: {to_json(shown)}" if shown else ""
+
+
+def _open_schema(option: Option) -> dict[str, Json]:
+    """The schema of the arguments that the model writes: all of the tool's, or those that were left open."""
+    if option.arguments is None:
+        return {"type": "object"} | dict(option.tool.parameters)
+    return {"type": "object", "properties": dict(option.open), "required": list(option.open)}
 
 
 def _pick(options: Sequence[Option], asked: str, room: int, *, otherwise: str) -> Step:
     options, listed = _listed(_unambiguous(options, otherwise), room)
-    turns = [turn for turn in _PICK_TURNS if otherwise or turn[1] != _NONE]
-    last = f"\n{_NONE_LINE}" if otherwise else ""
+    turns = [turn for turn in PICK_TURNS if otherwise or turn[1] != NONE]
+    last = f"\n{NONE_LINE}" if otherwise else ""
     return Step(
         options=options,
         otherwise=otherwise,
         threshold=_NONE_FROM,
-        messages=_few_shot(_PICK, _PICK_LIST + last, turns, f"List:\n{listed}{last}", asked),
+        messages=_few_shot(PICK, PICK_LIST + last, turns, f"List:\n{listed}{last}", asked),
     )
 
 
 def _look(options: Sequence[Option], messages: Sequence[Message], asked: str, room: int) -> Step:
+    """What goes on with what was read: its files, and what it lets run."""
+    acts = any(option.open for option in options)
     options, listed = _listed(_unambiguous(options, "text"), room // 2)
     labels = {option.label for option in options}
     read = [_body(part.text, labels) for part in _outputs(messages)]
     text = _cut("\n".join(read), room * 2)
+    task, example, turns = (ACT, ACT_LIST, ACT_TURNS) if acts else (LOOK, LOOK_LIST, LOOK_TURNS)
+    head = "Scripts and other files" if acts else "Other files"
     return Step(
         options=options,
         otherwise="text",
         threshold=_TEXT_FROM,
-        messages=_few_shot(_LOOK, _LOOK_LIST, _LOOK_TURNS, f"Text:\n{text}\n\nOther files:\n{listed}", asked),
+        messages=_few_shot(task, example, turns, f"Text:\n{text}\n\n{head}:\n{listed}", asked),
     )
 
 
@@ -237,14 +235,23 @@ def _few_shot(
     return (*built, message("user", f"{given}\n\n{asked}"))
 
 
+def _shown(system: str, turns: Sequence[tuple[str, str]], asked: str) -> tuple[Message, ...]:
+    """The task, its example turns as they stand, and the real one."""
+    built = [message(role, text) for turn in turns for role, text in zip(("user", "assistant"), turn, strict=True)]
+    return (message("system", system), *built, message("user", asked))
+
+
 def _option(spec: ToolSpec, choice: Choice) -> Option:
-    """Named by the skill for its SKILL.md, by the path for another file."""
+    """Named by the skill for its SKILL.md, by the path for another file, also when that is to be run."""
     arguments = choice.arguments
     path = arguments.get("path", "")
     name = arguments.get("skill", "") if path in {"", "SKILL.md"} or "skill" not in arguments else path
     if "offset" in arguments:
         name = f"rest of {path}"
-    return Option(name=name or " ".join(arguments.values()), label=choice.label, tool=spec, arguments=arguments)
+    if choice.open:
+        name = f"run {path}"
+    name = name or " ".join(arguments.values())
+    return Option(name=name, label=choice.label, tool=spec, arguments=arguments, open=choice.open)
 
 
 def _forced_options(tools: Sequence[ToolSpec], policy: ToolPolicy) -> tuple[Option, ...]:
@@ -259,13 +266,22 @@ def _forced_options(tools: Sequence[ToolSpec], policy: ToolPolicy) -> tuple[Opti
     return tuple(options)
 
 
-def _follows(choice: Choice, tool: str, made: Sequence[tuple[str, str]]) -> bool:
-    """Whether a choice goes on with a skill that was read in this turn, and was not made yet."""
-    earlier = [_object(text) for name, text in made if name == tool]
-    if dict(choice.arguments) in earlier:
+def _follows(choice: Choice, tool: str, made: Sequence[tuple[str, Mapping[str, Json]]]) -> bool:
+    """Whether a choice goes on with the last call of this turn, and was not made yet.
+
+    Reading leads to more reading with the same tool or to what acts, and that to the answer.
+    """
+    if any(choice.arguments.items() <= arguments.items() for _, arguments in made):
         return False
+    name, arguments = made[-1]
     wanted = choice.arguments.get("skill")
-    return wanted is not None and any(arguments.get("skill") == wanted for arguments in earlier)
+    return wanted is not None and arguments.get("skill") == wanted and (name != tool if choice.open else name == tool)
+
+
+def _once(options: Sequence[Option]) -> tuple[Option, ...]:
+    """Without reading what can be run: the instructions say what it is for."""
+    acts = [option.arguments for option in options if option.open]
+    return tuple(option for option in options if option.open or option.arguments not in acts)
 
 
 def _object(text: str) -> Mapping[str, Json]:
@@ -287,7 +303,7 @@ def _unambiguous(options: Sequence[Option], otherwise: str) -> tuple[Option, ...
         if name not in taken:
             taken.add(name)
             label = " ".join(option.label.split())
-            result.append(Option(name=name, label=label, tool=option.tool, arguments=option.arguments))
+            result.append(replace(option, name=name, label=label))
     return tuple(result)
 
 
@@ -345,22 +361,33 @@ def _body(output: str, labels: set[str]) -> str:
     return "\n".join(line for line in lines if line and " ".join(line.split()) not in labels)
 
 
-def _fold(turns: list[tuple[str, str]], outputs: list[str]) -> list[str]:
+def _fold(turns: list[tuple[str, str]], outputs: Sequence[ToolOutput], names: Mapping[str, str]) -> list[ToolOutput]:
     """Puts what tools told into the user's message before it; returns an empty list for what comes next."""
     if outputs:
+        task, shown = _task(outputs, names)
+        documents = "\n\n".join(_told(part, names) for part in shown)
         place = next((place for place in reversed(range(len(turns))) if turns[place][0] == "user"), None)
-        documents = "\n\n".join(outputs)
         if place is None:
             turns.append(("user", documents))
         else:
-            turns[place] = ("user", f"{_ANSWER}\n\n{documents}\n\nRequest: {turns[place][1]}")
+            turns[place] = ("user", f"{task}\n\n{documents}\n\nRequest: {turns[place][1]}")
     return []
 
 
+def _task(outputs: Sequence[ToolOutput], names: Mapping[str, str]) -> tuple[str, Sequence[ToolOutput]]:
+    """How to answer from what, the last of which decides. What failed stands alone: figures beside it get used."""
+    last = outputs[-1]
+    if last.is_error:
+        return (ANSWER, outputs) if _tool(last, names) == _tool(outputs[0], names) else (ANSWER_FAILED, [last])
+    return (ANSWER if last.text.startswith("Skill: ") else ANSWER_RESULT), outputs
+
+
 def _told(part: ToolOutput, names: Mapping[str, str]) -> str:
-    if part.text.startswith("Skill: "):
-        return part.text
-    return f"Result of {part.name or names.get(part.call_id, 'a tool')}:\n{part.text}"
+    return part.text if part.text.startswith("Skill: ") else f"Result of {_tool(part, names)}:\n{part.text}"
+
+
+def _tool(part: ToolOutput, names: Mapping[str, str]) -> str:
+    return part.name or names.get(part.call_id, "a tool")
 
 
 def _text(item: Message) -> str:
