@@ -208,6 +208,21 @@ async def test_files_in_the_workspace_configure_no_installer(registry: Registry,
     assert ok, note
 
 
+@pytest.mark.parametrize("is_public", [False, True])
+async def test_the_operator_decides_whether_private_networks_are_reached(
+    registry: Registry, workspace: Workspace, tmp_path: Path, is_public: bool
+) -> None:
+    name = fresh()
+    registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    executor = Narrowed(tmp_path)
+    options = InstallOptions(enabled=True, public_only=is_public)
+    ok, note = await ask(installer(executor, registry, options), f"pip install {name}", workspace)
+    assert ok, note
+    reaching = [launch.network.is_public for launch in executor.launches if launch.network.mode == "hosts"]
+    assert reaching
+    assert set(reaching) == {is_public}
+
+
 async def test_an_install_reaches_only_its_hosts(registry: Registry, workspace: Workspace, tmp_path: Path) -> None:
     name = fresh()
     registry.add_wheel(name, "1.0", {f"{name}.py": ""})

@@ -11,6 +11,7 @@ from typing import Any
 from openai import AsyncOpenAI
 
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn
+from tests.gateway.test_requests import ask
 from tests.program.program import PATIENCE_S, serving, start
 from tests.program.standing import KINDS
 from tests.support import write_skill
@@ -71,8 +72,12 @@ async def test_a_script_runs_for_an_ordinary_openai_client_and_leaves_nothing(tm
                 extra_body={"skills": ["fuel-budget"]},
             )
             told = json.dumps(model.requests[-1].body)
+            _, page, _ = await ask(url, "GET", "/api/skills")
+            _, models, _ = await ask(url, "GET", "/api/models")
     assert answer.choices[0].message.content == "191.29"
     assert answer.choices[0].message.tool_calls is None
+    assert page["allowScripts"]
+    assert models["skills"]["allowScripts"]
     assert "fuel to load: 191.29 kg" in told
     assert "exit code 0, sandbox: " in told
     assert "sandbox: none" not in told

@@ -77,8 +77,19 @@ def test_every_flag_has_a_variable_that_means_the_same():
     assert {by_variable.origins[row.key] for row in ROWS if row.flag} == set(VARIABLES.values())
 
 
-@pytest.mark.parametrize(("value", "is_on"), [("1", True), ("false", True), ("0", False), ("", False)])
-def test_a_switch_is_on_for_anything_but_zero(value: str, is_on: bool):
+def test_installs_reach_private_networks_unless_a_variable_says_that_they_do_not():
+    allowed = {"SATCHEL_CODE_EXEC": "1", "SATCHEL_CODE_EXEC_ALLOW_INSTALL": "1"}
+    assert not load({}, allowed).execution.install.public_only
+    assert load({}, allowed | {"SATCHEL_CODE_EXEC_INSTALL_PUBLIC_ONLY": "1"}).execution.install.public_only
+    (said,) = load({}, {"SATCHEL_CODE_EXEC_INSTALL_PUBLIC_ONLY": "1"}).warnings
+    assert "SATCHEL_CODE_EXEC_ALLOW_INSTALL=1" in said
+
+
+@pytest.mark.parametrize(
+    ("value", "is_on"),
+    [("1", True), ("yes", True), ("0", False), ("", False), ("False", False), ("no", False), (" off ", False)],
+)
+def test_a_switch_is_on_for_anything_that_does_not_say_off(value: str, is_on: bool):
     settings = in_variables(skills_allow_exec=value, code_exec=value)
     assert (settings.execution.scripts, settings.execution.code) == (is_on, is_on)
 

@@ -52,11 +52,15 @@ class Tools:
 
 
 class InstallTools:
-    """Finds and launches them for the workspaces of one session. ``host`` is this process's environment."""
+    """Finds and launches them for the workspaces of one session. ``host`` is this process's environment.
 
-    def __init__(self, executor: Executor, host: Mapping[str, str]) -> None:
+    ``public_only`` as ``InstallOptions`` has it.
+    """
+
+    def __init__(self, executor: Executor, host: Mapping[str, str], *, public_only: bool = False) -> None:
         self._executor = executor
         self._host = dict(host)
+        self._public_only = public_only
         self._pips: dict[str, str] = {}
         self._defaults: dict[Ecosystem, tuple[str, ...]] = {}
 
@@ -121,7 +125,8 @@ class InstallTools:
         await asyncio.to_thread(os.makedirs, scratch, 0o700, exist_ok=True)
         network = Network()
         if hosts:
-            network = Network(mode="hosts", hosts=hosts) if self._executor.confinement.hosts else Network(mode="open")
+            narrowed = Network(mode="hosts", hosts=hosts, is_public=self._public_only)
+            network = narrowed if self._executor.confinement.hosts else Network(mode="open")
         launch = Launch(
             command=command,
             purpose=purpose,

@@ -76,7 +76,7 @@ class Installer:
         self._host = dict(host)
         self._longest_s = options.install_timeout_s
         self._lock = asyncio.Lock()
-        self._tools = InstallTools(executor, host)
+        self._tools = InstallTools(executor, host, public_only=options.install.public_only)
 
     async def perform(self, plan: CommandPlan, workspace: Workspace, *, deadline_s: float) -> InstallResult:
         """Everything that a command line asked for, in order; the first failure ends it."""

@@ -25,12 +25,14 @@ class InstallOptions:
     """Whether the host installs packages for a workspace.
 
     ``hosts`` are the names that an install may reach; empty means those that pip and npm are configured to use here.
-    ``packages`` is the allow-list of names, empty for any.
+    ``packages`` is the allow-list of names, empty for any. ``public_only`` refuses hosts whose names lead into a
+    private network, where a registry of one's own often is.
     """
 
     enabled: bool = False
     hosts: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    public_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,14 @@ GAP_PROCESSES = "a child process may outlive the request"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """What a program may reach. ``hosts``: only these names, through the host's own proxy. ``open``: everything."""
+    """What a program may reach. ``hosts``: only these names, through the host's own proxy. ``open``: everything.
+
+    ``is_public``: a name of ``hosts`` that leads to an address of a private network is refused.
+    """
 
     mode: Literal["none", "hosts", "open"] = "none"
     hosts: tuple[str, ...] = ()
+    is_public: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

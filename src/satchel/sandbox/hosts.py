@@ -60,7 +60,9 @@ async def _with_way_out(launch: Launch, held: AsyncExitStack) -> Launch:
     command = argument_vector(launch)
     folder, python = await asyncio.to_thread(_made)
     held.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
-    proxy = await held.enter_async_context(EgressProxy(f"{folder}/proxy", launch.network.hosts))
+    proxy = await held.enter_async_context(
+        EgressProxy(f"{folder}/proxy", launch.network.hosts, requires_global=launch.network.is_public)
+    )
     return replace(
         launch,
         command=relay_command(proxy.socket_path, command),

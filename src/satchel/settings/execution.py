@@ -165,6 +165,12 @@ ROWS: tuple[Row, ...] = (
         is_never_empty=True,
     ),
     Row(
+        key="execution.install.public_only",
+        type=bool,
+        default=_OPTIONS.install.public_only,
+        variable="SATCHEL_CODE_EXEC_INSTALL_PUBLIC_ONLY",
+    ),
+    Row(
         key="execution.unconfined",
         type=bool,
         default=_OPTIONS.unconfined,
@@ -199,6 +205,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "execution.install.enabled": ("execution.code", "execution.scripts"),
     "execution.install.hosts": ("execution.install.enabled",),
     "execution.install.packages": ("execution.install.enabled",),
+    "execution.install.public_only": ("execution.install.enabled",),
     "execution.unconfined": ("execution.code",),
     "execution.read_first": ("execution.code",),
     "execution.temperature": ("execution.code",),

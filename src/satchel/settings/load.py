@@ -42,6 +42,9 @@ _SKILLS, _EMBEDDED, _UPSTREAM, _SERVER = (
     ServerOptions(),
 )
 
+_OFF = frozenset({"0", "false", "no", "off"})
+"""What a variable says to leave a switch off. A zero alone would have "false" allow what it means to forbid."""
+
 _Ceiling = Annotated[int, Field(ge=1)]
 _DAY_S = 86400
 
@@ -247,7 +250,7 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
         origin, raw = row.variable, environ[row.variable]
         value = raw.split(row.separator.strip() or None) if row.separator else raw
         if row.type is bool:
-            value = raw != "0"
+            value = raw.strip().lower() not in _OFF
     else:
         return row.default, "default"
     if row.inverted:
