@@ -379,3 +379,13 @@ async def test_without_installs_a_failure_names_the_packages_that_were_asked_for
         "This script asks for packages (requests<3); installing is not enabled on this host.\n"
     )
     assert ran.text.startswith("Ran scripts/a.py")
+
+
+@pytest.mark.parametrize(("line", "named"), [("import docx", "python-docx"), ("import urllib2", ""), ("1 / 0", "")])
+async def test_without_installs_a_missing_import_is_named_as_its_package(skill: Path, line: str, named: str) -> None:
+    write(skill, "scripts/a.py", f"{line}\n")
+    done = await run(skill, "scripts/a.py")
+    assert done.code == "script-failed"
+    told = f"This script asks for packages ({named}); installing is not enabled on this host."
+    assert (told in done.text) is bool(named)
+    assert ("installing" in done.text) is bool(named)

@@ -27,6 +27,7 @@ from satchel.execution.interpreters import allowed_endings, extension, interpret
 from satchel.execution.lease import leased, leased_workspace
 from satchel.execution.options import ExecutionOptions, refusal
 from satchel.execution.output_paths import relative_paths, skill_paths, with_text
+from satchel.execution.recovery import missing_package
 from satchel.execution.results import render_outcome
 from satchel.execution.workspace import (
     ProducedFile,
@@ -206,9 +207,11 @@ class ScriptRunner:
 
         if self._packages is None:
             outcome = await once(launch.deadline_s)
-            if outcome.exit_code and (declared or request.packages):
-                wanted = ", ".join(dict.fromkeys((*request.packages, *declared)))
-                notes.append(f"This script asks for packages ({wanted}); installing is not enabled on this host.")
+            missing = missing_package(outcome)
+            wanted = (*request.packages, *declared, *([missing.name] if missing else ()))
+            if outcome.exit_code and wanted:
+                named = one_line(", ".join(dict.fromkeys(wanted)))
+                notes.append(f"This script asks for packages ({named}); installing is not enabled on this host.")
         else:
             outcome, more = await self._packages.run(once, workspace, deadline_s=launch.deadline_s)
             notes += more
