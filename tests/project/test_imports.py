@@ -40,7 +40,7 @@ def test_asking_for_help_brings_no_server_and_no_engine(words: list[str]) -> Non
     assert brought_by(*words) & HEAVY == set()
 
 
-@pytest.mark.parametrize("command", ["", "list", "show", "files", "read", "render", "block"])
+@pytest.mark.parametrize("command", ["", "list", "show", "files", "read", "render", "block", "run", "chat", "serve"])
 def test_a_help_page_brings_nothing_of_what_the_command_does(command: str) -> None:
     words = [command] if command else []
     assert brought_by(*words, "--help") & {"pydantic", "yaml", "asyncio"} == set()
