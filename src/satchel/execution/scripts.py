@@ -35,7 +35,7 @@ from satchel.execution.workspace import (
     remove_tree,
     snapshot,
 )
-from satchel.pathguard import split_path
+from satchel.pathguard import open_inside, split_path
 from satchel.ports.execution import Executor, Launch, Network, Outcome
 from satchel.skills.oneline import one_line
 
@@ -141,7 +141,7 @@ class ScriptRunner:
         """Whether a file of exactly that name lies in the working directory that scripts share."""
         if self._workspace is None or "/" in name or "\0" in name:
             return False
-        return await asyncio.to_thread(os.path.isfile, os.path.join(self._workspace.work, name))  # noqa: PTH118
+        return await asyncio.to_thread(_is_file, self._workspace.work, name)
 
     async def run(self, request: ScriptRequest) -> ScriptRun:
         """Runs it to its end or its deadline; cancelling kills everything that it started.
@@ -247,6 +247,15 @@ class ScriptRunner:
         endings = allowed_endings(self._options.interpreters)
         text = f"{path} is not a script that this host runs. Scripts that can be run end in: {endings}."
         return ScriptRun(text=text, code="script-not-runnable")
+
+
+def _is_file(work: str, name: str) -> bool:
+    """No link out of the working directory is followed: it would tell which files the host has."""
+    try:
+        os.close(open_inside(work, name, place="work"))
+    except PathError:
+        return False
+    return True
 
 
 def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> AbstractAsyncContextManager[str]:
