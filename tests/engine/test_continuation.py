@@ -142,3 +142,23 @@ def test_the_size_is_never_more_than_the_limit_and_never_wrong(steps: list[tuple
     clock.now += 5
     assert shelf.get("a", "t0") is None
     assert (len(shelf), shelf.size_bytes) == (0, 0)
+
+
+def test_nobody_loses_what_is_kept_to_what_somebody_else_puts() -> None:
+    shelf: Shelf[str] = Shelf(max_bytes=10_000, ttl_s=60)
+    assert shelf.put("a", "mine", "kept", extra_bytes=1_000)
+    for number in range(9):
+        assert shelf.put("b", f"t{number}", "other", extra_bytes=2_000)
+    assert shelf.get("a", "mine") == "kept"
+    assert shelf.get("b", "t0") is None
+    assert shelf.get("b", "t8") == "other"
+    assert shelf.size_bytes <= 10_000
+
+
+def test_what_has_to_go_at_once_is_not_said_to_be_kept() -> None:
+    shelf: Shelf[str] = Shelf(max_bytes=10_000, ttl_s=60)
+    for number in range(3):
+        assert shelf.put("a", f"t{number}", "small", extra_bytes=1_000)
+    assert not shelf.put("b", "large", "large", extra_bytes=8_000)
+    assert shelf.get("b", "large") is None
+    assert shelf.get("a", "t0") == "small"

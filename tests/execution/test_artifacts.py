@@ -129,3 +129,14 @@ def test_a_disk_without_room_costs_the_download_and_nothing_else(shelf: Artifact
     assert shelf.of("me", "run") == kept
     (folder,) = Path(workspace.root).parent.glob("satchel-artifacts-*")
     assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize(("size", "times"), [(30, 8), (1, 8)])
+def test_nobody_loses_a_file_to_what_somebody_else_makes(
+    shelf: Artifacts, workspace: Workspace, size: int, times: int
+) -> None:
+    shelf.keep(workspace, [produce(workspace, "mine", 10)], owner="me", run="run")
+    for number in range(times):
+        shelf.keep(workspace, [produce(workspace, f"theirs-{number}", size)], owner="they", run="other")
+    assert [item.path for item in shelf.of("me", "run")] == ["mine"]
+    assert [item.path for item in shelf.of("they", "other")] == [f"theirs-{times - 2}", f"theirs-{times - 1}"]

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from satchel.execution.artifacts import Artifacts
 from satchel.execution.lease import leased, leased_workspace
+from satchel.execution.workbench import Workbench
+from satchel.execution.workspace import ProducedFile, Workspace, create_workspace
 
 
 def entries(folder: Path) -> list[Path]:
@@ -78,3 +82,37 @@ async def test_what_cannot_be_made_is_raised(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         async with leased_workspace(str(tmp_path / "none")):
             raise AssertionError
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = create_workspace(str(tmp_path))
+    Path(made.work, "made").write_text("x")
+    return made
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Artifacts]:
+    shelf = Artifacts(base=str(tmp_path))
+    yield shelf
+    shelf.close()
+
+
+async def test_what_others_leave_behind_holds_up_nobody_who_keeps_files(workspace: Workspace, shelf: Artifacts) -> None:
+    go_on = threading.Event()
+
+    async def slow() -> None:
+        async with leased(lambda: None, lambda made: go_on.wait(10)):
+            pass
+
+    removing = [asyncio.create_task(slow()) for _ in range(4)]
+    await asyncio.sleep(0.05)
+    bench = Workbench("me")
+    bench.artifacts = shelf
+    try:
+        async with asyncio.timeout(5):
+            await bench.keep(workspace, [ProducedFile(path="made", bytes=1)])
+    finally:
+        go_on.set()
+        await asyncio.gather(*removing)
+    assert [item.path for item in shelf.of("me", bench.run_id)] == ["made"]

@@ -191,6 +191,10 @@ async def test_one_workspace_is_shared_by_its_scripts(skill: Path, workspace: Wo
     assert (second.outcome.output, second.produced) == ("1\n", ())
     assert await runner.has_file("step.txt")
     assert not await runner.has_file("../work/step.txt")
+    for name, target in (("link", "step.txt"), ("out", "/etc/passwd")):
+        await asyncio.to_thread(Path(workspace.work, name).symlink_to, target)
+    assert await runner.has_file("link")
+    assert not await runner.has_file("out"), "what the host has is nobody's business"
 
 
 async def test_files_of_a_scratch_can_be_kept_before_it_goes(skill: Path) -> None:

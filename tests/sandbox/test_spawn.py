@@ -6,13 +6,16 @@ import asyncio
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Executor, Launch
+from satchel.sandbox import spawn as spawning
 from satchel.sandbox.bubblewrap import BubblewrapExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
@@ -118,3 +121,36 @@ async def test_what_cannot_be_started_is_told_and_leaves_nothing(asked: Launch) 
         await UnconfinedExecutor().run(asked)
     assert caught.value.code == "launch-failed"
     assert (children(), handles()) == (before, open_before)
+
+
+async def test_a_cancelled_start_hands_nothing_to_the_program_that_took_the_number_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go, looked = threading.Event(), threading.Event(), threading.Event()
+    start, handed = vars(spawning)["_spawned"], list[str]()
+
+    def late(*given: Any) -> Any:
+        begun.set()
+        go.wait(10)
+        handed.extend(os.readlink(f"/proc/self/fd/{number}") for number in given[4])  # noqa: PTH115
+        looked.set()
+        return start(*given)
+
+    monkeypatch.setattr(spawning, "_spawned", late)
+    before = handles()
+    running = asyncio.create_task(UnconfinedExecutor().run(launch(tmp_path, "/bin/sleep", "77123")))
+    assert await asyncio.to_thread(begun.wait, 10)
+    for _ in range(2):
+        running.cancel()
+        await asyncio.sleep(0.05)
+    others = [os.open(tmp_path / str(number), os.O_WRONLY | os.O_CREAT) for number in range(8)]
+    go.set()
+    assert await asyncio.to_thread(looked.wait, 10)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    for other in others:
+        os.close(other)
+    assert all(name.startswith("pipe:") for name in handed), handed
+    async with asyncio.timeout(10):
+        while handles() > before or children():  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.02)

@@ -60,6 +60,17 @@ async def test_what_was_there_before_does_not_count(tmp_path: Path) -> None:
     assert (outcome.exit_code, outcome.stopped) == (3, "")
 
 
+async def test_what_launch_after_launch_leaves_is_bounded(tmp_path: Path) -> None:
+    script = "open(f'new{time.time()}', 'wb').write(bytes(12 * 1024**2))\ntime.sleep(0.5)\nos._exit(3)"
+    ends = [(await ran(tmp_path, script, written_bytes=24 * MIB, held_bytes=32 * MIB)).stopped for _ in range(4)]
+    assert ends[:2] == ["", ""]
+    assert ends[2:] == ["written", "written"]
+    making_room = (
+        "[os.unlink(name) for name in os.listdir()]\nopen('last', 'wb').write(bytes(8 * 1024**2))\nos._exit(3)"
+    )
+    assert (await ran(tmp_path, making_room, written_bytes=24 * MIB, held_bytes=32 * MIB)).exit_code == 3
+
+
 async def test_the_memory_of_all_processes_is_bounded(tmp_path: Path) -> None:
     script = "for n in range(4):\n if os.fork() == 0:\n  x = b'x' * (60 * 1024**2); time.sleep(60)"
     outcome = await ran(tmp_path, script, memory_bytes=160 * MIB)

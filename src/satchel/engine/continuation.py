@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
 from satchel.chat.messages import Extra, Json, Media, Message, Opaque, Part, Reasoning, Text, ToolOutput, ToolUse
@@ -22,14 +22,16 @@ class _Entry(Generic[T]):
     messages: tuple[Message, ...]
     own_bytes: int
     until: float
+    size: int
+    """With its messages, whoever else holds them."""
 
 
 class Shelf(Generic[T]):
     """Values under ``(owner, token)``: nobody but the owner finds one, whoever knows the token.
 
-    What was not used for ``ttl_s`` seconds is gone; when all is larger than ``max_bytes``, the least recently used
-    goes first. Messages that several entries share count once, for as long as one of them is there. ``clock`` gives
-    monotonic seconds.
+    What was not used for ``ttl_s`` seconds is gone; when all is larger than ``max_bytes``, the least recently used of
+    the owner who has the most goes first. Messages that several entries share count once, for as long as one of them
+    is there. ``clock`` gives monotonic seconds.
     """
 
     def __init__(self, *, max_bytes: int, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,6 +39,10 @@ class Shelf(Generic[T]):
         self._ttl_s = ttl_s
         self._clock = clock
         self._entries: OrderedDict[tuple[str, str], _Entry[T]] = OrderedDict()
+        self._tokens: dict[str, OrderedDict[str, None]] = {}
+        """Of each owner, the least recently used first."""
+        self._sizes: dict[str, int] = {}
+        """Of what each owner has, as if nothing were shared."""
         self._shared: dict[int, tuple[int, int]] = {}
         """Of each message by identity: by how many entries it is held, and its size."""
         self._bytes = 0
@@ -55,7 +61,7 @@ class Shelf(Generic[T]):
         return self._bytes
 
     def put(self, owner: str, token: str, value: T, *, messages: Iterable[Message] = (), extra_bytes: int = 0) -> bool:
-        """Keeps ``value``, in the place of what stood there. False when it is larger than all the room there is.
+        """Keeps ``value``, in the place of what stood there. False when there is no room for it.
 
         ``messages`` are those that the value holds; ``extra_bytes`` is the size of the rest of it.
         """
@@ -63,17 +69,20 @@ class Shelf(Generic[T]):
         held = tuple({id(message): message for message in messages}.values())
         sizes = {id(message): self._shared.get(id(message), (0, 0))[1] or estimate_bytes(message) for message in held}
         own_bytes = extra_bytes + _OVERHEAD_BYTES + len(owner) + len(token)
-        if own_bytes + sum(sizes.values()) > self._max_bytes:
+        size = own_bytes + sum(sizes.values())
+        if size > self._max_bytes:
             return False
-        entry = _Entry(value, held, own_bytes, self._clock() + self._ttl_s)
+        entry = _Entry(value, held, own_bytes, self._clock() + self._ttl_s, size)
         self._entries[owner, token] = entry
+        self._tokens.setdefault(owner, OrderedDict())[token] = None
+        self._sizes[owner] = self._sizes.get(owner, 0) + size
         self._bytes += own_bytes
-        for key, size in sizes.items():
-            count, _ = self._shared.get(key, (0, size))
-            self._shared[key] = count + 1, size
-            self._bytes += 0 if count else size
+        for key, bytes_of_it in sizes.items():
+            count, _ = self._shared.get(key, (0, bytes_of_it))
+            self._shared[key] = count + 1, bytes_of_it
+            self._bytes += 0 if count else bytes_of_it
         self._make_room()
-        return True
+        return (owner, token) in self._entries
 
     def get(self, owner: str, token: str) -> T | None:
         """The value, which counts as used now; None for a token that is unknown, too old or another owner's."""
@@ -81,8 +90,9 @@ class Shelf(Generic[T]):
         entry = self._entries.get((owner, token))
         if entry is None:
             return None
-        self._entries[owner, token] = _Entry(entry.value, entry.messages, entry.own_bytes, self._clock() + self._ttl_s)
+        self._entries[owner, token] = replace(entry, until=self._clock() + self._ttl_s)
         self._entries.move_to_end((owner, token))
+        self._tokens[owner].move_to_end(token)
         return entry.value
 
     def values(self, owner: str) -> list[T]:
@@ -99,6 +109,11 @@ class Shelf(Generic[T]):
         entry = self._entries.pop(key, None)
         if entry is None:
             return False
+        owner, token = key
+        del self._tokens[owner][token]
+        self._sizes[owner] -= entry.size
+        if not self._tokens[owner]:
+            del self._tokens[owner], self._sizes[owner]
         self._bytes -= entry.own_bytes
         for message in entry.messages:
             count, size = self._shared.pop(id(message))
@@ -113,9 +128,13 @@ class Shelf(Generic[T]):
         now = self._clock()
         while self._entries:
             key, entry = next(iter(self._entries.items()))
-            if self._bytes <= self._max_bytes and now < entry.until:
-                return
+            if now < entry.until:
+                break
             self._forget(key)
+        while self._bytes > self._max_bytes:
+            # Nobody's go because of what somebody else puts here.
+            most = max(self._sizes, key=self._sizes.__getitem__)
+            self._forget((most, next(iter(self._tokens[most]))))
 
 
 def estimate_bytes(message: Message) -> int:

@@ -45,9 +45,10 @@ class Artifact:
 
 
 class Artifacts:
-    """A shelf of at most ``max_bytes`` and ``max_files``, each file for ``ttl_s`` seconds; the oldest make room.
+    """A shelf of at most ``max_bytes`` and ``max_files``, each file for ``ttl_s`` seconds.
 
-    It is a private directory below ``base`` that ``close`` removes. The newer version of a path replaces the older.
+    The oldest of the owner who has the most make room. It is a private directory below ``base`` that ``close`` removes.
+    The newer version of a path replaces the older.
     """
 
     def __init__(
@@ -155,9 +156,19 @@ class Artifacts:
         now = self._clock()
         for item in [item for item in self._kept.values() if item.expires <= now]:
             self._drop(item.id)
-        held = sum(item.bytes for item in self._kept.values())
-        while self._kept and (held > self._max_bytes or len(self._kept) > self._max_files):
-            held -= self._drop(next(iter(self._kept)))
+        held: dict[str, list[int]] = {}
+        for item in self._kept.values():
+            held.setdefault(item.owner, []).append(item.bytes)
+        while self._kept:
+            if sum(map(sum, held.values())) > self._max_bytes:
+                most = max(held, key=lambda owner: sum(held[owner]))
+            elif len(self._kept) > self._max_files:
+                most = max(held, key=lambda owner: len(held[owner]))
+            else:
+                return
+            # Nobody's files go because of what somebody else makes.
+            self._drop(next(item.id for item in self._kept.values() if item.owner == most))
+            del held[most][0]
 
     def _drop(self, artifact_id: str) -> int:
         with contextlib.suppress(FileNotFoundError):

@@ -11,8 +11,15 @@ _Result = TypeVar("_Result")
 
 # In the event loop's own few threads they would hold up every short look at a disk, for all other requests too.
 _threads = ThreadPoolExecutor(2, thread_name_prefix="satchel-bulk")
+# A turn waits for its copies, which are bounded; it must not wait for the trees that others left behind.
+_copiers = ThreadPoolExecutor(2, thread_name_prefix="satchel-copy")
 
 
 def in_bulk(function: Callable[[], _Result]) -> asyncio.Future[_Result]:
     """Calls it when its turn has come."""
     return asyncio.get_running_loop().run_in_executor(_threads, function)
+
+
+def copied(function: Callable[[], _Result]) -> asyncio.Future[_Result]:
+    """The same for what copies files, whatever is being removed meanwhile."""
+    return asyncio.get_running_loop().run_in_executor(_copiers, function)

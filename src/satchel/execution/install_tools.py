@@ -30,6 +30,7 @@ _LIMITS = Limits(
     processes=256,
     file_bytes=2 * 1024**3,
     written_bytes=4 * 1024**3,
+    held_bytes=8 * 1024**3,
     tmp_bytes=1024**3,
     open_files=4096,
 )

@@ -25,7 +25,7 @@ from satchel.execution.environment import (
 )
 from satchel.execution.interpreters import allowed_endings, extension, interpreter, is_shell
 from satchel.execution.lease import leased, leased_workspace
-from satchel.execution.options import ExecutionOptions, refusal
+from satchel.execution.options import ExecutionOptions, code_refusal, refusal
 from satchel.execution.output_paths import relative_paths, skill_paths, with_text
 from satchel.execution.recovery import missing_package
 from satchel.execution.results import render_outcome
@@ -36,7 +36,7 @@ from satchel.execution.workspace import (
     remove_tree,
     snapshot,
 )
-from satchel.pathguard import split_path
+from satchel.pathguard import open_inside, split_path
 from satchel.ports.execution import Executor, Launch, Network, Outcome
 from satchel.skills.oneline import one_line
 
@@ -46,13 +46,17 @@ Ecosystem = Literal["python", "node"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptRequest:
-    """``directory`` is the skill's, canonical, and ``path`` lies in it; ``packages`` are asked for by the model."""
+    """``directory`` is the skill's, canonical, and ``path`` lies in it; ``packages`` are asked for by the model.
+
+    ``is_sent``: the skill came with a request, so its name says nothing of who wrote it.
+    """
 
     skill: str
     directory: str
     path: str
     arguments: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    is_sent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +142,7 @@ class ScriptRunner:
         """Whether a file of exactly that name lies in the working directory that scripts share."""
         if self._workspace is None or "/" in name or "\0" in name:
             return False
-        return await asyncio.to_thread(os.path.isfile, os.path.join(self._workspace.work, name))  # noqa: PTH118
+        return await asyncio.to_thread(_is_file, self._workspace.work, name)
 
     async def run(self, request: ScriptRequest) -> ScriptRun:
         """Runs it to its end or its deadline; cancelling kills everything that it started.
@@ -147,7 +151,8 @@ class ScriptRunner:
             PathError: the path is refused or leads to no file.
             SandboxError: it could not be started.
         """
-        reason = self.unavailable_reason
+        # A script that a client sent is code like any that a model writes: no operator installed it.
+        reason = code_refusal(self._executor, self._options) if request.is_sent else self.unavailable_reason
         if reason:
             return ScriptRun(text=f"{reason} The script was not run.", code="sandbox-unavailable")
         source = await asyncio.to_thread(read_script, request.directory, request.path)
@@ -170,7 +175,7 @@ class ScriptRunner:
         self, request: ScriptRequest, workspace: Workspace, command: tuple[str, ...], directory: str
     ) -> Launch | None:
         """What to start, None when the interpreter is not there. ``directory`` is where the script is run from."""
-        granted = self._options.grants.get(request.skill, ())
+        granted = () if request.is_sent else self._options.grants.get(request.skill, ())
         allowed = (name for name in granted if self._options.grants_provider_keys or not is_provider_key(name))
         given = {name: self._host[name] for name in allowed if name in self._host}
         network = open_network(workspace, self._host) if self._options.scripts_network else OpenNetwork()
@@ -245,6 +250,15 @@ class ScriptRunner:
         endings = allowed_endings(self._options.interpreters)
         text = f"{path} is not a script that this host runs. Scripts that can be run end in: {endings}."
         return ScriptRun(text=text, code="script-not-runnable")
+
+
+def _is_file(work: str, name: str) -> bool:
+    """No link out of the working directory is followed: it would tell which files the host has."""
+    try:
+        os.close(open_inside(work, name, place="work"))
+    except PathError:
+        return False
+    return True
 
 
 def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> AbstractAsyncContextManager[str]:

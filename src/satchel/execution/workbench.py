@@ -11,7 +11,7 @@ from functools import partial
 
 from satchel.errors import SandboxError
 from satchel.execution.artifacts import Artifacts
-from satchel.execution.bulk import in_bulk
+from satchel.execution.bulk import copied
 from satchel.execution.file_session import FileSession
 from satchel.execution.installs import Installer
 from satchel.execution.lease import leased_workspace
@@ -49,7 +49,7 @@ class Workbench:
         """Puts produced files on the shelf, where there is one."""
         if self.artifacts is not None:
             keep = partial(self.artifacts.keep, workspace, files, owner=self.owner, run=self.run_id)
-            await in_bulk(keep)
+            await copied(keep)
 
     async def keep_written(self, paths: Sequence[str]) -> None:
         """``keep`` for files that a tool of ours wrote in the workspace."""

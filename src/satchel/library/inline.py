@@ -14,9 +14,8 @@ from satchel.skills.dialect import Dialect
 from satchel.skills.dialects import PORTABLE
 from satchel.skills.files import classify, is_manifest, looks_like_text, text_by_name
 from satchel.skills.manifest import parse_manifest
-from satchel.skills.model import MANIFEST, LoadedSkill, Page, SkillFile
+from satchel.skills.model import MANIFEST, REQUEST_SOURCE, LoadedSkill, Page, SkillFile
 
-LABEL = "request"
 INLINE_LIMITS = ZipLimits(entry_bytes=8 * 1024 * 1024, total_bytes=8 * 1024 * 1024)
 
 
@@ -61,7 +60,7 @@ def read_inline(
     files = {path: content for path, content in files.items() if not _is_hidden(path)}
     manifest_path = next(path for path in files if is_manifest(path))
     raw = files.pop(manifest_path)
-    manifest = parse_manifest(raw, directory=folder or name, dialect=dialect, source=LABEL)
+    manifest = parse_manifest(raw, directory=folder or name, dialect=dialect, source=REQUEST_SOURCE)
     if manifest.skill is None:
         first = next(found for found in manifest.diagnostics if found.severity == "error")
         where = f" (line {first.line})" if first.line else ""

@@ -26,13 +26,17 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of one launch: ``written_bytes`` of growth in all that is writable, ``memory_bytes`` of all processes."""
+    """Bounds of one launch: ``written_bytes`` of growth in all that is writable, ``memory_bytes`` of all processes.
+
+    What is writable holds at most ``held_bytes``, whoever wrote it: where more is, hardly any can be added.
+    """
 
     memory_bytes: int = 1024**3
     processes: int = 128
     cpu_s: int = 600
     file_bytes: int = 256 * 1024**2
     written_bytes: int = 512 * 1024**2
+    held_bytes: int = 2 * 1024**3
     tmp_bytes: int = 256 * 1024**2
     open_files: int = 1024
 

@@ -15,7 +15,7 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -95,8 +95,27 @@ async def spawn(
             start_new_session=True,
             pass_fds=tuple(pass_fds),
         )
-    pid, handle = await in_starter(lambda: _spawned(library, command, cwd, env, (stdout, stderr), pass_fds), _unwanted)
+    starting = _starters.submit(_spawned, library, command, cwd, env, (stdout, stderr), pass_fds)
+    try:
+        pid, handle = await asyncio.shield(asyncio.wrap_future(starting))
+    except asyncio.CancelledError:
+        if not starting.cancel():
+            # The caller closes the descriptors next. Under their numbers are other people's then, and those must not
+            # be handed to a program that is still being started.
+            await _over(starting)
+            if starting.exception() is None:
+                _starters.submit(_unwanted, starting.result())
+        raise
     return _Spawned(pid, handle)
+
+
+async def _over(starting: Future[tuple[int, int]]) -> None:
+    """Waits until it has ended, however often the caller is cancelled."""
+    ended = asyncio.wrap_future(starting)
+    while not ended.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({ended})
+    ended.exception()  # or it would be logged as one that nobody asked for
 
 
 class _Spawned:

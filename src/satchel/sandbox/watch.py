@@ -17,6 +17,7 @@ from satchel.ports.execution import Launch, Stopped
 from satchel.sandbox.layout import INODES_PER_MIB
 
 FREE_BYTES = 64 * 1024**2  # of a file system, which no program gets
+_LEAST_BYTES = 1024**2  # that a program may write however full its directories are, so that it can make room
 _ENTRY_BYTES = 1024  # what a name and an inode take, so that empty files count
 _MOST_ENTRIES = 1_000_000
 _FIRST_LOOK_S, _LOOK_S = 0.05, 0.1
@@ -59,6 +60,7 @@ class Watch:
         self._free: dict[int, int] = {}  # at the last walk
         self._least_shared = 0
         self._at_first = self._written = 0
+        self._most = launch.limits.written_bytes
         self._is_whole = True
         self._next_walk = 0.0
 
@@ -87,9 +89,9 @@ class Watch:
 
     def is_over_at_last(self) -> bool:
         """Whether too much was written when the program had ended. Reads the disk where its space has shrunk."""
-        if self._lost(self._free) <= self._limits.written_bytes // _STEPS:
+        if self._lost(self._free) <= self._most // _STEPS:
             return False
-        if self._size() - self._at_first > self._limits.written_bytes:
+        if self._size() - self._at_first > self._most:
             return True
         return not self._is_whole and self._lost(self._most_free) > self._limits.written_bytes
 
@@ -102,6 +104,7 @@ class Watch:
         self._most_free = dict(self._free)
         self._least_shared = _shared_memory()
         self._at_first = self._size()
+        self._most = min(self._limits.written_bytes, max(_LEAST_BYTES, self._limits.held_bytes - self._at_first))
 
     def _fills(self, tree: Iterable[int], files: int) -> bool:
         """Whether its processes and these files in memory take too much together."""
@@ -119,11 +122,11 @@ class Watch:
         free, now = self._free_now(), time.monotonic()
         if min(free.values(), default=FREE_BYTES) < FREE_BYTES:
             return True
-        if now >= self._next_walk or self._lost(self._free) > self._limits.written_bytes // _STEPS:
+        if now >= self._next_walk or self._lost(self._free) > self._most // _STEPS:
             self._written = self._size() - self._at_first
             self._free = free
             self._next_walk = now + max(_WALK_S, _WALK_SHARE * (time.monotonic() - now))
-        return self._written + unlinked > self._limits.written_bytes
+        return self._written + unlinked > self._most
 
     def _fills_inside(self) -> bool:
         """Whether the directories in memory hold more files than their size allows for."""

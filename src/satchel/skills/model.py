@@ -56,6 +56,10 @@ class Diagnostic:
         }
 
 
+REQUEST_SOURCE = "request"
+"""The ``SkillRef.source`` of skills that a client sent with its request: nobody installed them here."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillRef:
     """The identity of a skill: where it comes from, its name there, and (once known) what its bytes hash to.

@@ -13,7 +13,7 @@ from satchel.context.budget import INDEX_FILES
 from satchel.errors import PathError, SandboxError, SkillError
 from satchel.execution.declared import asked_packages
 from satchel.execution.scripts import ScriptRequest, ScriptRunner
-from satchel.skills.model import MANIFEST, LoadedSkill, Skill
+from satchel.skills.model import MANIFEST, REQUEST_SOURCE, LoadedSkill, Skill
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
 from satchel.tools.access import RUN_TOOL, SkillAccess, plain_path, text_argument, told, usage, without_prefix
@@ -95,7 +95,14 @@ class SkillsRun:
     async def _run(self, skill: Skill, path: str, arguments: tuple[str, ...], packages: tuple[str, ...]) -> ToolResult:
         async with self._access.directory(skill) as directory:
             done = await self._runner.run(
-                ScriptRequest(skill=skill.name, directory=directory, path=path, arguments=arguments, packages=packages)
+                ScriptRequest(
+                    skill=skill.name,
+                    directory=directory,
+                    path=path,
+                    arguments=arguments,
+                    packages=packages,
+                    is_sent=skill.ref.source == REQUEST_SOURCE,
+                )
             )
         if done.outcome is None:
             return failure(done.code, done.text, skill=skill.name, path=path)
