@@ -87,6 +87,22 @@ async def test_run_says_that_what_was_made_is_gone(temporary: Path) -> None:
     assert names(temporary) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--output-dir", "", "--code-exec"), "--output-dir is empty"),
+        (("--output-dir", "made"), "--output-dir does nothing without --code-exec or --skills-allow-exec"),
+        (("--overwrite", "--code-exec"), "--overwrite does nothing without --output-dir"),
+    ],
+)
+async def test_run_refuses_what_would_keep_nothing(tmp_path: Path, given: tuple[str, ...], said: str) -> None:
+    ended = await satchel("run", "Make them.", "--upstream", "http://127.0.0.1:9/v1", *given, cwd=tmp_path)
+    assert ended.code == 2
+    assert said in ended.err
+    assert "hint: " in ended.err
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 async def test_a_signal_to_run_leaves_nothing(temporary: Path, number: signal.Signals, code: int) -> None:
     async with ScriptedOpenAI([run(f"sleep 7710{code}")]) as model:

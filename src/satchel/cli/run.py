@@ -64,7 +64,7 @@ def run(
         str | None,
         Parameter(
             name="--output-dir",
-            help="Where to copy the files that programs make; one that is there already is never overwritten.",
+            help="Where to copy the files that programs make; one that is there already is left as it is.",
         ),
     ] = None,
     overwrite: Annotated[bool, Parameter(name="--overwrite", help="With --output-dir: replace files there.")] = False,
@@ -82,12 +82,33 @@ def run(
     # Read before there is an event loop: an interrupt must end a wait for stdin.
     asked = _question(question, source)
     settings = settings_from(skills, options, execution)
-    if output_dir is not None:
-        output_dir = prepare_folder(output_dir)
+    if output_dir is not None or overwrite:
+        output_dir = _folder(output_dir, settings)
     view = _JsonView() if json else _TerminalView(settings)
     asking = ChatRequest(messages=(message("user", asked),), max_tokens=max_tokens)
     output = _Output(output_dir, overwrite=overwrite, as_json=json)
     return asyncio.run(until_signalled(_run(asking, settings, skill, view, output)))
+
+
+def _folder(output_dir: str | None, settings: Settings) -> str:
+    """Where files are copied to, made when it is not there. Raises ``SetupError`` for what would copy none."""
+    if output_dir is None:
+        raise _useless("--overwrite", "--output-dir")
+    if not output_dir:
+        raise SetupError(
+            "setting-invalid", "--output-dir is empty.", hint="Name a directory; . is the one that you are in."
+        )
+    if not (settings.execution.scripts or settings.execution.code):
+        raise _useless("--output-dir", "--code-exec or --skills-allow-exec")
+    return prepare_folder(output_dir)
+
+
+def _useless(flag: str, missing: str) -> SetupError:
+    return SetupError(
+        "setting-invalid",
+        f"{flag} does nothing without {missing}.",
+        hint=f"Add {missing}, or leave {flag} out.",
+    )
 
 
 async def _run(

@@ -75,5 +75,8 @@ async def list_models(request: Request, gateway: CurrentGateway) -> Response:
     """The models that can be asked for, and whether there are skills."""
     models = await gateway.runtime.models.models(caller_of(request, gateway.options))
     has_skills = gateway.runtime.source is not None
-    skills = SkillsBlock(count=len((await gateway.runtime.catalog()).skills)) if has_skills else None
+    skills = None
+    if has_skills:
+        count = len((await gateway.runtime.catalog()).skills)
+        skills = SkillsBlock(allowScripts=gateway.runs_scripts, count=count)
     return json_response(OfferedModelsBody(models=[model_body(info) for info in models], skills=skills).model_dump())

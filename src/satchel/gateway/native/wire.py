@@ -127,7 +127,7 @@ class SkillsBlock(BaseModel):
 
     enabled: Literal[True] = True
     installable: Literal[False] = False
-    allowScripts: Literal[False] = False  # noqa: N815 - the published key
+    allowScripts: bool  # noqa: N815 - the published key
     count: int
 
 

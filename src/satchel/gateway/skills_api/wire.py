@@ -59,7 +59,7 @@ class SkillPageBody(BaseModel):
 
     enabled: Literal[True] = True
     installable: Literal[False] = False
-    allowScripts: Literal[False] = False  # noqa: N815 - the published key
+    allowScripts: bool  # noqa: N815 - the published key
     discovery: bool
     skills: list[SkillBody]
     errors: list[LoadErrorBody]
