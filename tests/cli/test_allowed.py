@@ -139,7 +139,6 @@ def test_a_backend_in_words():
 
 def test_what_is_given_to_a_skill_is_said():
     options = ExecutionOptions(scripts=True, grants={"pdf": ("DEMO_TOKEN", "OTHER"), "maps": ("MAPS_TOKEN",)})
-    assert told(options, _Backend(FULL)) == (
-        "scripts    of skills run, DEMO_TOKEN and OTHER given to pdf, MAPS_TOKEN given to maps, without a network, "
-        "confined by bubblewrap 0.12.0",
-    )
+    (line,) = told(options, _Backend(FULL))
+    given = "DEMO_TOKEN and OTHER given to pdf, MAPS_TOKEN given to maps"
+    assert line == f"scripts    of skills run, {given}, without a network, confined by bubblewrap 0.12.0"

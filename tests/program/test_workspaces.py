@@ -65,6 +65,21 @@ async def test_run_copies_what_was_made_and_says_so(temporary: Path, tmp_path: P
     assert names(temporary) == []
 
 
+async def test_run_copies_more_than_a_model_is_told_of_and_says_what_was_too_much(
+    temporary: Path, tmp_path: Path
+) -> None:
+    turns = [run("for n in $(seq 100 299); do echo $n > $n.txt; done"), says("Done.")]
+    turns += [run("for n in $(seq 1000 2009); do echo $n > $n.txt; done"), says("Done.")]
+    async with ScriptedOpenAI(turns) as model:
+        more = ("--output-dir", str(tmp_path / "some"))
+        ended = await satchel("run", "Make them.", *options(temporary, model), *more, TMPDIR=str(temporary))
+        assert (ended.code, len(names(tmp_path / "some"))) == (0, 200), ended.err
+        more = ("--output-dir", str(tmp_path / "many"))
+        ended = await satchel("run", "Make them.", *options(temporary, model), *more, TMPDIR=str(temporary))
+    assert (ended.code, len(names(tmp_path / "many"))) == (1, 1000)
+    assert ended.err.count("not saved ") == 10
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 async def test_run_overwrites_only_what_it_is_told_to(temporary: Path, tmp_path: Path, overwrite: bool) -> None:
     target = tmp_path / "target"
