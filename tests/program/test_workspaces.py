@@ -150,10 +150,10 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             await terminal.ask("Read")
             await terminal.see("Eight.")
             assert "8" in told(model)
-            await terminal.ask(f"/save {tmp_path}/saved")
+            await terminal.ask(f'/save "{tmp_path}/saved"')
             await terminal.see("saved    ")
             await terminal.ask("/clear")
-            await terminal.see("forgotten")
+            assert "gone" not in await terminal.see("forgotten")
             assert [name for name in names(temporary) if "artifacts" not in name and "-etc-" not in name] == []
             await terminal.ask("Look")
             await terminal.see("Nothing.")
@@ -162,6 +162,23 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             assert await terminal.end() == 0
     assert (tmp_path / "saved" / "out" / "seven.txt").read_text() == "7\n"
     assert names(temporary) == []
+
+
+async def test_a_conversation_says_which_files_went_with_it(temporary: Path, tmp_path: Path) -> None:
+    turns = [run(MAKES), says("Made."), run("echo 9 > nine.txt"), says("Made."), run("echo 1 > one"), says("Made.")]
+    async with ScriptedOpenAI(turns) as model, chat(temporary, tmp_path, model) as terminal:
+        for end in ("/clear", "/skill geometry"):
+            await terminal.ask("Make")
+            await terminal.see("Made.")
+            await terminal.ask(end)
+            await terminal.see(
+                "note: files were made and are gone: " + ("eight" if end == "/clear" else "nine") + ".txt"
+            )
+        await terminal.ask("Make")
+        await terminal.see("Made.")
+        await leave(terminal)
+        await terminal.see("note: files were made and are gone: one; /save DIR keeps them.")
+        assert await terminal.end() == 0
 
 
 ENDS: dict[str, tuple[Callable[[Terminal], None], int]] = {
