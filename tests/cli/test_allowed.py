@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from satchel.cli.allowed import allowed, confined_by, confines, held_by, shape, told
-from satchel.execution.options import ExecutionOptions, InstallOptions
+from satchel.execution.options import ExecutionOptions, InstallOptions, refusal
 from satchel.ports.execution import GAP_NETWORK, GAP_WRITES, Confinement
 from satchel.testing.fake_executor import FakeExecutor
 
@@ -138,7 +139,13 @@ def test_a_backend_in_words():
 
 
 def test_what_is_given_to_a_skill_is_said():
-    options = ExecutionOptions(scripts=True, grants={"pdf": ("DEMO_TOKEN", "OTHER")})
-    assert told(options, _Backend(FULL)) == (
-        "scripts    of skills run, DEMO_TOKEN and OTHER given to pdf, without a network, confined by bubblewrap 0.12.0",
-    )
+    options = ExecutionOptions(scripts=True, grants={"pdf": ("DEMO_TOKEN", "OTHER"), "maps": ("MAPS_TOKEN",)})
+    (line,) = told(options, _Backend(FULL))
+    given = "DEMO_TOKEN and OTHER given to pdf, MAPS_TOKEN given to maps"
+    assert line == f"scripts    of skills run, {given}, without a network, confined by bubblewrap 0.12.0"
+
+
+@pytest.mark.parametrize("mode", ["Required", "", "of"])
+def test_a_word_that_is_no_mode_lets_nothing_out(mode: Any):
+    """A program of someone's own may have any word here; the command line refuses it."""
+    assert refusal(_Backend(PART), mode)

@@ -53,7 +53,7 @@ def test_a_file_name_cannot_say_more_than_its_name() -> None:
 
 
 def test_a_list_that_was_cut_does_not_pass_for_all_there_is() -> None:
-    files = [ProducedFile(path=f"{number}.txt", bytes=1) for number in range(MOST_SHOWN)]
-    assert "listed" not in render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files[1:])
+    files = [ProducedFile(path=f"{number}.txt", bytes=1) for number in range(MOST_SHOWN + 2)]
+    assert "more" not in render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files[:MOST_SHOWN])
     told = render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files)
-    assert told.endswith("- 39.txt (1 B)\n(no more than 40 are listed)")
+    assert told.endswith("- 39.txt (1 B)\n(and 2 more, which are not listed)")

@@ -130,6 +130,19 @@ async def test_files_belong_to_the_key_that_made_them(base: Path) -> None:
             assert (await got(url, path))[0] == 401
 
 
+async def test_a_server_without_keys_tells_callers_apart_by_theirs_and_says_so(base: Path) -> None:
+    """Clients that insist on some key, such as the official ones, send one that means nothing here."""
+    async with working(ScriptedModel(shell(MAKES)), base) as (url, _):
+        sent = {"Authorization": "Bearer none"}
+        frames = await frames_of(url, {"messages": [user("Make a page.")]}, headers=sent)
+        run = plain(frames, "skill_step")[0]["run"]
+        for path in (f"{LIST}/{run}", f"{LIST}/{run}/seven.txt"):
+            assert (await got(url, path, headers=sent))[0] == 200
+            status, body, _ = await got(url, path)
+            assert status == 404
+            assert "Send the key that the request was made with, also where the server asks for none." in body.decode()
+
+
 async def test_only_the_very_name_of_a_kept_file_finds_it(base: Path, workspace: Workspace) -> None:
     async with working(ScriptedModel([]), base) as (url, shelf):
         await put(shelf, workspace, "out/a b.txt", b"data")

@@ -11,10 +11,12 @@ from yarl import URL
 
 from satchel.chat.messages import ToolOutput
 from satchel.engine.runtime import Runtime
+from satchel.execution.options import ExecutionOptions
 from satchel.library import discover
 from satchel.skills.catalog import Catalog
 from satchel.sources.directory import DirectorySource
 from satchel.testing.scripted_model import Reply, ScriptedModel, call
+from tests.gateway.benches import working
 from tests.gateway.native import streaming, user
 from tests.gateway.serving import runtime_over, serving, soon
 from tests.gateway.shelf import shelf
@@ -39,6 +41,16 @@ async def test_the_page_lists_skills_and_what_did_not_load(tmp_path: Path) -> No
     assert list(error) == ["path", "message"]
     assert error["path"] == str(broken)
     assert error["message"]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_whether_scripts_may_run_is_told(tmp_path: Path, scripts: bool) -> None:
+    execution = ExecutionOptions(scripts=scripts, code=True)
+    async with working(ScriptedModel([]), tmp_path / "base", execution=execution) as (base, _):
+        _, page, _ = await ask(base, "GET", "/api/skills")
+        _, models, _ = await ask(base, "GET", "/api/models")
+    assert page["allowScripts"] is scripts
+    assert models["skills"]["allowScripts"] is scripts
 
 
 async def test_one_skill_has_its_instructions_and_an_unknown_one_is_404_in_the_plain_shape() -> None:

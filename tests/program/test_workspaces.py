@@ -65,6 +65,21 @@ async def test_run_copies_what_was_made_and_says_so(temporary: Path, tmp_path: P
     assert names(temporary) == []
 
 
+async def test_run_copies_more_than_a_model_is_told_of_and_says_what_was_too_much(
+    temporary: Path, tmp_path: Path
+) -> None:
+    turns = [run("for n in $(seq 100 299); do echo $n > $n.txt; done"), says("Done.")]
+    turns += [run("for n in $(seq 1000 2009); do echo $n > $n.txt; done"), says("Done.")]
+    async with ScriptedOpenAI(turns) as model:
+        more = ("--output-dir", str(tmp_path / "some"))
+        ended = await satchel("run", "Make them.", *options(temporary, model), *more, TMPDIR=str(temporary))
+        assert (ended.code, len(names(tmp_path / "some"))) == (0, 200), ended.err
+        more = ("--output-dir", str(tmp_path / "many"))
+        ended = await satchel("run", "Make them.", *options(temporary, model), *more, TMPDIR=str(temporary))
+    assert (ended.code, len(names(tmp_path / "many"))) == (1, 1000)
+    assert ended.err.count("not saved ") == 10
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 async def test_run_overwrites_only_what_it_is_told_to(temporary: Path, tmp_path: Path, overwrite: bool) -> None:
     target = tmp_path / "target"
@@ -85,6 +100,22 @@ async def test_run_says_that_what_was_made_is_gone(temporary: Path) -> None:
     assert ended.code == 0
     assert "note: files were made and not kept: eight.txt, out/seven.txt; --output-dir DIR keeps them." in ended.err
     assert names(temporary) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--output-dir", "", "--code-exec"), "--output-dir is empty"),
+        (("--output-dir", "made"), "--output-dir does nothing without --code-exec or --skills-allow-exec"),
+        (("--overwrite", "--code-exec"), "--overwrite does nothing without --output-dir"),
+    ],
+)
+async def test_run_refuses_what_would_keep_nothing(tmp_path: Path, given: tuple[str, ...], said: str) -> None:
+    ended = await satchel("run", "Make them.", "--upstream", "http://127.0.0.1:9/v1", *given, cwd=tmp_path)
+    assert ended.code == 2
+    assert said in ended.err
+    assert "hint: " in ended.err
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
@@ -119,10 +150,10 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             await terminal.ask("Read")
             await terminal.see("Eight.")
             assert "8" in told(model)
-            await terminal.ask(f"/save {tmp_path}/saved")
+            await terminal.ask(f'/save "{tmp_path}/saved"')
             await terminal.see("saved    ")
             await terminal.ask("/clear")
-            await terminal.see("forgotten")
+            assert "gone" not in await terminal.see("forgotten")
             assert [name for name in names(temporary) if "artifacts" not in name and "-etc-" not in name] == []
             await terminal.ask("Look")
             await terminal.see("Nothing.")
@@ -131,6 +162,23 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             assert await terminal.end() == 0
     assert (tmp_path / "saved" / "out" / "seven.txt").read_text() == "7\n"
     assert names(temporary) == []
+
+
+async def test_a_conversation_says_which_files_went_with_it(temporary: Path, tmp_path: Path) -> None:
+    turns = [run(MAKES), says("Made."), run("echo 9 > nine.txt"), says("Made."), run("echo 1 > one"), says("Made.")]
+    async with ScriptedOpenAI(turns) as model, chat(temporary, tmp_path, model) as terminal:
+        for end in ("/clear", "/skill geometry"):
+            await terminal.ask("Make")
+            await terminal.see("Made.")
+            await terminal.ask(end)
+            await terminal.see(
+                "note: files were made and are gone: " + ("eight" if end == "/clear" else "nine") + ".txt"
+            )
+        await terminal.ask("Make")
+        await terminal.see("Made.")
+        await leave(terminal)
+        await terminal.see("note: files were made and are gone: one; /save DIR keeps them.")
+        assert await terminal.end() == 0
 
 
 ENDS: dict[str, tuple[Callable[[Terminal], None], int]] = {

@@ -179,6 +179,7 @@ async def test_progress_names_the_files(session: FileSession) -> None:
     assert [(step.phase, step.files) for step in seen] == [
         ("writing", ()), ("finished", ("n",)), ("writing", ()), ("finished", ("app.txt",)), ("writing", ()),
     ]  # fmt: skip
+    assert [step.detail for step in seen if step.phase == "finished"] == ["n", "app.txt"]
 
 
 def test_declarations_are_flat_and_no_name_is_taken_twice(session: FileSession) -> None:

@@ -96,7 +96,8 @@ def _scripts(options: ExecutionOptions, executor: Executor) -> Allowed:
             detail="scripts of skills are not run",
             hint="--skills-allow-exec lets models run them.",
         )
-    given = "".join(f", {' and '.join(names)} given to {skill}," for skill, names in options.grants.items())
+    given = "".join(f", {' and '.join(names)} given to {skill}" for skill, names in options.grants.items())
+    given += "," if given else ""
     return Allowed(
         what="scripts",
         is_on=True,

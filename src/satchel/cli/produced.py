@@ -21,20 +21,28 @@ class Produced:
 
     def __init__(self) -> None:
         self._files: dict[str, dict[str, None]] = {}
+        self._unsaved: dict[str, None] = {}
 
     def note(self, event: TurnEvent) -> None:
         """One event."""
         if isinstance(event, ToolFinished) and event.run:
             self._files.setdefault(event.run, {}).update(dict.fromkeys(event.files))
+            self._unsaved.update(dict.fromkeys(event.files))
 
     def clear(self) -> None:
         """Forgets all."""
         self._files.clear()
+        self._unsaved.clear()
 
     @property
     def paths(self) -> tuple[str, ...]:
         """In the order in which they were made."""
         return tuple(path for files in self._files.values() for path in files)
+
+    @property
+    def unsaved(self) -> tuple[str, ...]:
+        """Those of which nobody has a copy as they are now."""
+        return tuple(self._unsaved)
 
     def save(self, shelf: Artifacts | None, folder: str, *, overwrite: bool = False) -> tuple[Saved, ...]:
         """Copies all into ``folder``, and says of each what became of it."""
@@ -44,6 +52,9 @@ class Produced:
             saved += save(shelf, kept, folder, overwrite=overwrite) if shelf else ()
             gone = files.keys() - {item.path for item in kept}
             saved += (Saved(path=path, bytes=0, problem=_NOT_KEPT) for path in files if path in gone)
+        for item in saved:
+            if not item.problem:
+                self._unsaved.pop(item.path, None)
         return tuple(saved)
 
 

@@ -64,7 +64,9 @@ async def converse(settings: Settings, opening: Opening) -> int:
         await tell(settings)
         say("/help lists what you can do here; Ctrl-C stops an answer, Ctrl-D ends.")
         async with aclosing(conversation):
-            return await repl.run(_editor(repl.words, keeps_history=opening.keeps_history))
+            code = await repl.run(_editor(repl.words, keeps_history=opening.keeps_history))
+            repl.tell_lost()
+            return code
 
 
 def _greet(settings: Settings, conversation: Conversation, catalog: Catalog) -> None:
@@ -142,6 +144,11 @@ class _Repl:
             return [skill.name for skill in self._catalog.skills]
         return () if " " in typed else list(self._commands)
 
+    def tell_lost(self) -> None:
+        """Names the files that go with the conversation, so that the next ones are saved in time."""
+        if unsaved := self._talk.produced.unsaved:
+            self._say(f"note: files were made and are gone: {listed(unsaved)}; /save DIR keeps them.")
+
     async def _ask(self, text: str) -> bool:
         """Whether the answer was stopped."""
         view = ChatView(has_styles=has_styles(sys.stdout) and has_styles(sys.stderr), shows_cost=self._shows_cost)
@@ -210,6 +217,7 @@ class _Repl:
         else:
             self._talk.selected.append(skill.name)
             what = "is selected"
+        self.tell_lost()
         await self._talk.clear()
         self._say(f"{skill.name} {what}; the conversation starts afresh.")
 
@@ -244,11 +252,13 @@ class _Repl:
         elif not rest:
             self._say(f"/save DIR copies what was made: {listed(made.paths)}")
         else:
-            folder = prepare_folder(rest)
+            is_quoted = len(rest) > 2 and rest[0] == rest[-1] and rest[0] in "\"'"  # noqa: PLR2004 - more than the quotes
+            folder = prepare_folder(rest[1:-1] if is_quoted else rest)
             tell_saved(made.save(execution.artifacts if execution else None, folder), folder)
 
     async def _clear(self, rest: str) -> None:
         del rest
+        self.tell_lost()
         await self._talk.clear()
         self._say("The conversation is forgotten.")
 

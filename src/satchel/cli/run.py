@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from threading import Timer
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -16,6 +16,9 @@ from cyclopts.validators import Number
 from satchel.cli.console import say
 from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, settings_from
 from satchel.errors import SetupError
+
+if TYPE_CHECKING:
+    from satchel.settings import Settings
 
 _PATIENCE_S = 2.0
 
@@ -48,7 +51,7 @@ def run(
         str | None,
         Parameter(
             name="--output-dir",
-            help="Where to copy the files that programs make; one that is there already is never overwritten.",
+            help="Where to copy the files that programs make; one that is there already is left as it is.",
         ),
     ] = None,
     overwrite: Annotated[bool, Parameter(name="--overwrite", help="With --output-dir: replace files there.")] = False,
@@ -66,10 +69,32 @@ def run(
     # Read before there is an event loop: an interrupt must end a wait for stdin.
     asked = _question(question, source)
     settings = settings_from(skills, options, execution)
+    if output_dir is not None or overwrite:
+        _require_use(output_dir, settings)
     from satchel.cli.asking import Output, ask
 
     output = Output(output_dir, overwrite=overwrite, as_json=json)
     return ask(asked, settings, skill, output, max_tokens=max_tokens)
+
+
+def _require_use(output_dir: str | None, settings: Settings) -> None:
+    """Raises ``SetupError`` for options that would copy nothing."""
+    if output_dir is None:
+        raise _useless("--overwrite", "--output-dir")
+    if not output_dir:
+        raise SetupError(
+            "setting-invalid", "--output-dir is empty.", hint="Name a directory; . is the one that you are in."
+        )
+    if not (settings.execution.scripts or settings.execution.code):
+        raise _useless("--output-dir", "--code-exec or --skills-allow-exec")
+
+
+def _useless(flag: str, missing: str) -> SetupError:
+    return SetupError(
+        "setting-invalid",
+        f"{flag} does nothing without {missing}.",
+        hint=f"Add {missing}, or leave {flag} out.",
+    )
 
 
 def _question(question: str | None, source: str | None) -> str:

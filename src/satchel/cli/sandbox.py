@@ -18,6 +18,7 @@ from satchel.errors import SandboxError, SetupError
 from satchel.execution.options import refusal
 from satchel.execution.results import how_it_ended
 from satchel.execution.trial import Trial, TrialRequest, run_trial
+from satchel.execution.workspace import MOST_SHOWN
 from satchel.ports.execution import Captured, Confinement, Outcome
 from satchel.settings import Settings
 from satchel.wiring.sandbox import find_sandbox
@@ -117,7 +118,9 @@ def _print(trial: Trial, confinement: Confinement) -> None:
     sys.stderr.buffer.flush()
     said = f"sandbox: {how_it_ended(outcome)}, {confined_by(confinement)}"
     if trial.produced:
-        files = ", ".join(f"{file.path} ({bytes_text(file.bytes)})" for file in trial.produced)
+        files = ", ".join(f"{file.path} ({bytes_text(file.bytes)})" for file in trial.produced[:MOST_SHOWN])
+        if len(trial.produced) > MOST_SHOWN:
+            files += f" and {len(trial.produced) - MOST_SHOWN} more"
         said += f"; wrote {files}, gone now (--workdir DIR keeps what is written)"
     say(line(said))
 

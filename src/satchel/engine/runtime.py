@@ -131,11 +131,6 @@ class Runtime:
             if own_bench is not None:
                 await unhindered(own_bench.aclose())
 
-    @property
-    def allows_scripts(self) -> bool:
-        """Whether models may have scripts of skills run."""
-        return self.execution is not None and self.execution.options.scripts
-
     async def open_workbench(self, request: TurnRequest) -> Workbench | None:
         """One for the conversation that ``request`` belongs to, None where nothing may run in its turns.
 

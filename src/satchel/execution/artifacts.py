@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import BinaryIO
 
 from satchel.errors import PathError
@@ -74,7 +75,8 @@ class Artifacts:
         self, workspace: Workspace, files: Iterable[ProducedFile], *, owner: str, run: str
     ) -> tuple[Artifact, ...]:
         """Copies files of ``workspace``. What is gone, no regular file any more or too large is left out."""
-        found = (self._keep(workspace, file.path, owner, run) for file in files)
+        # More would only push out the first of them.
+        found = (self._keep(workspace, file.path, owner, run) for file in islice(files, self._max_files))
         return tuple(kept for kept in found if kept is not None)
 
     def find(self, owner: str, run: str, path: str) -> Artifact | None:

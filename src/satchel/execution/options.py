@@ -99,7 +99,8 @@ def refusal(executor: Executor, mode: SandboxMode) -> str:
     """Why no script may be started under ``mode``, "" when it may. A gap is never taken for a sandbox."""
     if executor.unavailable_reason:
         return executor.unavailable_reason
-    if mode != "required" or executor.confinement.is_full:
+    # A word that is none of the modes is taken for the strictest.
+    if mode in {"preferred", "off"} or executor.confinement.is_full:
         return ""
     gaps = "; ".join(executor.confinement.gaps)
     return f"This host has no OS sandbox that holds everything ({gaps}), and one is required."

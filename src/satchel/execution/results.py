@@ -43,9 +43,12 @@ def render_outcome(
     if not outcome.stdout.text.strip() and not outcome.stderr.text.strip():
         lines.append("(no output)")
     if produced:
-        lines += ["Files produced:", *(f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in produced)]
-    if len(produced) >= MOST_SHOWN:
-        lines.append(f"(no more than {MOST_SHOWN} are listed)")
+        lines += [
+            "Files produced:",
+            *(f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in produced[:MOST_SHOWN]),
+        ]
+    if len(produced) > MOST_SHOWN:
+        lines.append(f"(and {len(produced) - MOST_SHOWN} more, which are not listed)")
     return "\n".join(lines)
 
 

@@ -166,10 +166,10 @@ def snapshot(workspace: Workspace) -> Snapshot:
 
 
 def changed_files(workspace: Workspace, before: Snapshot) -> tuple[ProducedFile, ...]:
-    """What is new or different since ``before``, sorted by path and at most 40. Bytecode and dotfiles do not count."""
+    """What is new or different since ``before``, sorted by path. Bytecode and dotfiles do not count."""
     now = snapshot(workspace)
     changed = sorted(path for path, stamp in now.items() if before.get(path) != stamp)
-    return tuple(ProducedFile(path=path, bytes=now[path][0]) for path in changed[:MOST_SHOWN])
+    return tuple(ProducedFile(path=path, bytes=now[path][0]) for path in changed)
 
 
 def host_python() -> str:

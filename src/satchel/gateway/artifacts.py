@@ -111,4 +111,8 @@ def _close(file: BinaryIO | None) -> None:
 
 
 def _no_such(message: str) -> RequestError:
-    return RequestError("not-found", message, hint="Files are kept for a while only, and for the key that made them.")
+    hint = (
+        "Files are kept for a while only, and for the key that made them. "
+        "Send the key that the request was made with, also where the server asks for none."
+    )
+    return RequestError("not-found", message, hint=hint)

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from satchel.chat.events import Usage
 from satchel.engine.events import Notice, SkillLoaded, ToolFinished, TurnDone, TurnEvent
 
-_MOST_FILES = 100
+MOST_FILES = 100
+"""Names of produced files that one place of an answer has; the list of the run has all."""
 """Most names of one run: an answer stays small."""
 
 
@@ -66,7 +67,6 @@ class Extension:
             said["continuation"] = done.continuation
         if self._files:
             said["artifacts"] = [
-                ProducedBody(run=run, files=list(files)[:_MOST_FILES]).model_dump()
-                for run, files in self._files.items()
+                ProducedBody(run=run, files=list(files)[:MOST_FILES]).model_dump() for run, files in self._files.items()
             ]
         return {"satchel": {**said, **more}}

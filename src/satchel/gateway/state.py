@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from satchel.engine.request import Principal, TurnRequest
 from satchel.engine.runtime import Runtime
 from satchel.engine.turn import Turn
+from satchel.execution.options import refusal
 from satchel.gateway.auth import owner_of
 from satchel.gateway.kept import KeptResponses
 from satchel.gateway.options import ServerOptions
@@ -25,6 +26,14 @@ class Gateway:
     options: ServerOptions
     sessions: Sessions
     responses: KeptResponses = field(default_factory=KeptResponses)
+
+    @property
+    def runs_scripts(self) -> bool:
+        """Whether models may run scripts of skills here, and this host can confine them as it has to."""
+        execution = self.runtime.execution
+        if execution is None or not execution.options.scripts:
+            return False
+        return not refusal(execution.executor, execution.options.sandbox)
 
     def turn(self, request: Request, turn: TurnRequest) -> AbstractAsyncContextManager[Turn]:
         """``Runtime.turn`` on behalf of whoever sent ``request``."""

@@ -165,7 +165,7 @@ async def reported(work: Awaitable[Done], path: str, context: ToolContext) -> To
     """The same, with the files that were written as progress."""
     result = await answered(work, path)
     if result.files:
-        context.report(Progress(phase="finished", detail=path, files=result.files))
+        context.report(Progress(phase="finished", detail=path or result.path, files=result.files))
     return result
 
 

@@ -77,5 +77,5 @@ async def list_models(request: Request, gateway: CurrentGateway) -> Response:
     skills = None
     if gateway.runtime.source is not None:
         count = len((await gateway.runtime.catalog()).skills)
-        skills = SkillsBlock(allowScripts=gateway.runtime.allows_scripts, count=count)
+        skills = SkillsBlock(allowScripts=gateway.runs_scripts, count=count)
     return json_response(OfferedModelsBody(models=[model_body(info) for info in models], skills=skills).model_dump())

@@ -23,6 +23,7 @@ from satchel.engine.events import (
 )
 from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
+from satchel.gateway.extension import MOST_FILES
 from satchel.gateway.failures import told
 from satchel.gateway.fields import UNNAMED
 from satchel.gateway.native.conversation import SessionTurn
@@ -115,7 +116,7 @@ class _Answer:
             "detail": event.path or (started.path if started else ""),
             "ok": event.ok,
             "round": event.round,
-            **({"files": list(event.files), "run": event.run} if event.run else {}),
+            **({"files": list(event.files[:MOST_FILES]), "run": event.run} if event.run else {}),
         }
 
     def _progress(self, event: ToolProgress) -> Frame:
@@ -125,7 +126,7 @@ class _Answer:
             "phase": event.phase,
             "agent_id": event.agent,
             "detail": event.detail,
-            "files": list(event.files),
+            "files": list(event.files[:MOST_FILES]),
             "round": event.round,
             **({"run": event.run} if event.run else {}),
         }

@@ -89,7 +89,7 @@ def _refuse() -> NoReturn:
 async def _page(gateway: Gateway, source: SkillSource) -> SkillPageBody:
     catalog = await gateway.runtime.catalog()
     return SkillPageBody(
-        allowScripts=gateway.runtime.allows_scripts,
+        allowScripts=gateway.runs_scripts,
         discovery=gateway.runtime.discovery,
         skills=await _bodies(gateway, source),
         errors=load_errors(catalog.diagnostics),
