@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support import write_skill
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
@@ -22,14 +20,13 @@ class Shipped:
     source: str
     files: dict[str, str] = field(default_factory=dict[str, str])
 
-    def write(self, root: Path) -> Path:
-        return write_skill(
-            root,
-            self.name,
-            description=self.description,
-            body=self.body,
-            files={self.script: self.source, **self.files},
-        )
+    def write(self, root: Path) -> None:
+        """The skill's folder, below ``root``."""
+        head = f"---\nname: {self.name}\ndescription: {self.description}\n---\n"
+        for path, text in {"SKILL.md": head + self.body, self.script: self.source, **self.files}.items():
+            target = root / self.name / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
