@@ -24,11 +24,11 @@ from tests.support import ask, collect, write_skill
 PATCH = "*** Begin Patch\n*** Add File: b.txt\n+new\n*** End Patch\n"
 SCRIPT = {"skill": "fuel", "path": "scripts/budget.py"}
 NAMES: list[tuple[str, dict[str, Any]]] = [
-    ("read_file read readfile read_text_file view_file cat_file get_file", {"path": "a.txt"}),
-    ("write_file write writefile create_file new_file put_file", {"path": "b.txt", "content": "new\n"}),
+    ("read_file read Read readfile read_text_file view_file cat_file get_file", {"path": "a.txt"}),
+    ("write_file write Write writefile create_file new_file put_file", {"path": "b.txt", "content": "new\n"}),
     (
         (
-            "edit_file edit editfile apply_edit replace_in_file string_replace "
+            "edit_file edit Edit editfile apply_edit replace_in_file string_replace "
             "str_replace str_replace_editor str_replace_based_edit_tool"
         ),
         {"path": "a.txt", "old_string": "old", "new_string": "new"},
@@ -36,7 +36,7 @@ NAMES: list[tuple[str, dict[str, Any]]] = [
     ("apply_patch apply-patch applypatch apply_patch_tool", {"patch": PATCH}),
     (
         (
-            "shell bash sh exec terminal local_shell run_shell run_shell_command shell_command "
+            "shell bash Bash sh exec terminal local_shell run_shell run_shell_command shell_command "
             "run_command execute_command exec_command"
         ),
         {"command": "cat a.txt"},

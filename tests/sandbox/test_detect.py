@@ -283,3 +283,13 @@ async def test_a_launch_for_named_hosts_is_started_with_its_way_out(monkeypatch:
     assert given.command[-1] == "true"
     (folder,) = (path for path in given.readable if "satchel-out-" in path)
     assert not await asyncio.to_thread(Path(folder).exists)
+
+
+async def test_a_host_that_was_busy_at_the_start_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    module._found.clear()
+    monkeypatch.setattr(module, "TRIED_S", 0.001)
+    found = await detect("required")
+    assert found.executor.unavailable_reason == ""
+    module._found.clear()
+    monkeypatch.setattr(module, "_TRIED_AGAIN_S", 0.001)
+    assert (await detect("required")).executor.unavailable_reason

@@ -39,6 +39,7 @@ from satchel.sandbox.spawn import in_starter, turn
 from satchel.sandbox.watch import Watch, require_room
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")  # a search path could name anybody's program
+_OF_KEYS = frozenset({"keys", "key-users"})
 GAP_DEVICES = "the script may change the modes of the host's devices"
 _OUR_PROCESSES = 1  # process 1
 _USUAL_PATH = "/usr/bin:/bin"
@@ -206,7 +207,7 @@ def _arguments(launch: Launch, layout: Layout, handed: Callable[[bytes], str]) -
             for name, number in (("pid_max", highest), ("ns_last_pid", RESERVED_PIDS)):
                 yield from ("--file", handed(f"{number}\n".encode()), f"/proc/sys/kernel/{name}")
         yield from _own_devices()
-        yield from _kept_for_root()
+    yield from _hidden()
     for path in ("/dev", "/proc", "/"):
         yield from ("--remount-ro", path)
     yield from ("--chdir", launch.cwd, "--seccomp", handed(filter_program()))
@@ -234,13 +235,14 @@ def _own_devices() -> tuple[str, ...]:
 
 
 @cache
-def _kept_for_root() -> tuple[str, ...]:
-    """What of the kernel only the host's root could read, such as the kernel's own tables of memory."""
+def _hidden() -> tuple[str, ...]:
+    """What tells of the host's keys, and what of the kernel only the host's root could read, such as its memory."""
     kept: list[str] = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             mode = entry.lstat().st_mode
-            if stat.S_ISREG(mode) and not mode & stat.S_IROTH:
+            is_for_root = os.geteuid() == 0 and not mode & stat.S_IROTH
+            if stat.S_ISREG(mode) and (is_for_root or entry.name in _OF_KEYS):
                 kept += ("--ro-bind", "/dev/null", str(entry))
     return tuple(kept)
 

@@ -15,7 +15,7 @@ from satchel.ports.execution import Executor, Launch
 from satchel.sandbox.bubblewrap import GAP_DEVICES
 from satchel.sandbox.shells import BASH
 
-_TRIED_S = 10.0
+TRIED_S = 10.0
 # What a program needs, and what the attacks are made with, has to be there, or all would seem to be stopped. Then it
 # says "name open" or "name blocked" of each. What belongs to the whole machine is opened and never written; a device
 # gets the mode that it has.
@@ -44,11 +44,12 @@ _OF_THE_SCRIPT = (
 )  # fmt: skip
 CANARIES = (*_OF_THE_SCRIPT, "mount-targets")
 _OPEN_UNDER_LANDLOCK = frozenset({"processes", "devices"})  # as its gaps tell
+_STOPPED = {"deadline": "its tests took too long, on a host that is busy", "memory": "they were short of memory"}
 _TOOLS = ("chmod", "unshare")
 _OUTSIDE = ("secret", "inner")
 
 
-async def try_canaries(executor: Executor) -> tuple[dict[str, bool], str]:
+async def try_canaries(executor: Executor, deadline_s: float = TRIED_S) -> tuple[dict[str, bool], str]:
     """Whether each attack was stopped, and why the backend cannot be trusted, "" when it can."""
     if BASH is None:
         return {}, "its tests need bash, which is not installed"
@@ -59,11 +60,15 @@ async def try_canaries(executor: Executor) -> tuple[dict[str, bool], str]:
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             launch = await asyncio.to_thread(_laid_out, folder, listener.getsockname()[1], BASH.program)
+            launch = replace(launch, deadline_s=deadline_s)
             outcome = await executor.run(launch)
             said = dict(line.split(" ", 1) for line in outcome.stdout.text.splitlines() if " " in line)
             if outcome.exit_code != 0 or set(said) != set(_OF_THE_SCRIPT):
                 words = outcome.stderr.text.strip().splitlines()
-                return {}, f"no program runs in it: {words[-1][:200] if words else outcome.stopped or 'no word'}"
+                return (
+                    {},
+                    f"no program runs in it: {words[-1][:200] if words else _STOPPED.get(outcome.stopped, 'no word')}",
+                )
             leaked = await asyncio.to_thread(_strangers, folder)
             await _aim_mounts(executor, launch, folder)
             stopped = {name: word == "blocked" for name, word in said.items()}
@@ -121,7 +126,6 @@ def _laid_out(folder: Path, port: int, shell: str) -> Launch:
         env={"PATH": _search_path(), "TOOLS": " ".join(_TOOLS), "HOST": str(os.getpid()), **variables},
         readable=(str(folder / "readable"),),
         writable=(str(folder / "work"),),
-        deadline_s=_TRIED_S,
     )
 
 

@@ -6,13 +6,14 @@ import asyncio
 import os
 import re
 import sys
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Executor, Job, Launch, Outcome, Shell
 from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
-from satchel.sandbox.canary import try_canaries
+from satchel.sandbox.canary import TRIED_S, try_canaries
 from satchel.sandbox.hosts import HostsExecutor
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
@@ -21,6 +22,7 @@ from satchel.sandbox.unconfined import UnconfinedExecutor
 
 Mode = Literal["required", "preferred", "off"]
 
+_TRIED_AGAIN_S = 60.0
 _HINT = "Install bubblewrap (Debian: apt install bubblewrap) and allow user namespaces; satchel doctor says more."
 # Words of the kernel and of bubblewrap, and what an operator can do.
 _HINTS = (
@@ -122,8 +124,16 @@ def _none(executor: Executor, *, is_chosen: bool) -> BackendReport:
 async def _look(floor: str) -> tuple[tuple[Executor, BackendReport], ...]:
     if sys.platform != "linux":
         return await _look_elsewhere()
-    looks = (_bubblewrap(floor), _tried(NamespaceExecutor()), _tried(LandlockExecutor()))
-    return tuple(await asyncio.gather(*looks))
+    namespaces, landlock = NamespaceExecutor(), LandlockExecutor()
+
+    def looks(deadline_s: float) -> tuple[Coroutine[Any, Any, tuple[Executor, BackendReport]], ...]:
+        return _bubblewrap(floor, deadline_s), _tried(namespaces, deadline_s), _tried(landlock, deadline_s)
+
+    found = tuple(await asyncio.gather(*looks(TRIED_S)))
+    if any(executor.confinement.is_full and not report.reason for executor, report in found):
+        return found
+    # Three at once on a busy host may be late, and what is found now counts for as long as this process lives.
+    return tuple([await look for look in looks(_TRIED_AGAIN_S)])
 
 
 async def _look_elsewhere() -> tuple[tuple[Executor, BackendReport], ...]:
@@ -144,7 +154,7 @@ async def _look_elsewhere() -> tuple[tuple[Executor, BackendReport], ...]:
     return ((found, report),)
 
 
-async def _bubblewrap(floor: str) -> tuple[Executor, BackendReport]:
+async def _bubblewrap(floor: str, deadline_s: float) -> tuple[Executor, BackendReport]:
     program = await asyncio.to_thread(_program)
     version = await _version(program) if program else ""
     executor = BubblewrapExecutor(program, version)
@@ -155,7 +165,7 @@ async def _bubblewrap(floor: str) -> tuple[Executor, BackendReport]:
     if floor and _numbers(version) < _numbers(floor):
         reason = f"version {version or 'unknown'} is older than {floor}, the oldest that is accepted here"
         return executor, replace(known, reason=reason, hint="Install a newer one, or change the floor.")
-    return await _tried(executor)
+    return await _tried(executor, deadline_s)
 
 
 def _program() -> str:
@@ -177,13 +187,13 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
-async def _tried(executor: Executor) -> tuple[Executor, BackendReport]:
+async def _tried(executor: Executor, deadline_s: float) -> tuple[Executor, BackendReport]:
     """The backend after the canaries: it is used only when none of them got out."""
     known = executor.confinement
     report = BackendReport(backend=known.backend, version=known.version, confinement=known)
     if executor.unavailable_reason:
         return executor, replace(report, reason=executor.unavailable_reason)
-    canaries, reason = await try_canaries(executor)
+    canaries, reason = await try_canaries(executor, deadline_s)
     return executor, replace(report, canaries=canaries, reason=reason, hint=_hint(reason))
 
 

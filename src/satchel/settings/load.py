@@ -272,6 +272,7 @@ def _value(row: Row, flags: Mapping[str, object], environ: Mapping[str, str]) ->
         raise SetupError(
             "setting-invalid",
             f"{origin}{shown} cannot be used: {reason[:1].lower()}{reason[1:]}.",
+            hint=f"docs/reference/cli.md says what {origin} takes.",
             data={"key": row.key},
         ) from None
 

@@ -18,10 +18,10 @@ READ_FILE = "read_file"
 WRITE_FILE = "write_file"
 EDIT_FILE = "edit_file"
 
-READ_ALIASES = ("read", "readfile", "read_text_file", "view_file", "cat_file", "get_file")
-WRITE_ALIASES = ("write", "writefile", "create_file", "new_file", "put_file")
+READ_ALIASES = ("read", "Read", "readfile", "read_text_file", "view_file", "cat_file", "get_file")
+WRITE_ALIASES = ("write", "Write", "writefile", "create_file", "new_file", "put_file")
 EDIT_ALIASES = (
-    "edit", "editfile", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "replace_in_file",
+    "edit", "Edit", "editfile", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "replace_in_file",
     "apply_edit", "string_replace",
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, fail
 
 SHELL_TOOL = "shell"
 SHELL_ALIASES = (
-    "bash", "sh", "exec", "run_shell", "run_shell_command", "shell_command", "run_command", "execute_command",
+    "bash", "Bash", "sh", "exec", "run_shell", "run_shell_command", "shell_command", "run_command", "execute_command",
     "exec_command", "local_shell", "terminal",
 )  # fmt: skip
 

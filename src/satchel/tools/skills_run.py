@@ -76,6 +76,8 @@ class SkillsRun:
             if path == MANIFEST:
                 return self._which(loaded, "", f"{RUN_TOOL} needs the path of a script.")
             arguments = await self._arguments(call.arguments)
+            if not isinstance(arguments, str) and any("\0" in item for item in arguments):
+                arguments = "An argument holds a NUL character, which no program can be given. Leave it out."
             if isinstance(arguments, str):
                 return failure("arguments-unreadable", arguments, skill=skill.name, path=path)
             context.report(Progress(phase="running", detail=f"{skill.name}: {path}"))
