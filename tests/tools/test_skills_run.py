@@ -215,7 +215,7 @@ async def test_what_cannot_be_run_is_said_in_a_sentence(root: Path) -> None:
     unreachable = await call(tool(root, to=access(root, reachable=("prose",))), skill="fuel", path="scripts/budget.py")
     assert unreachable.code == "skill-not-found"
     nul = await call(to, skill="fuel", path="scripts/budget.py", args=["a\0b"])
-    assert (nul.ok, nul.code) == (False, "launch-failed")
+    assert (nul.ok, nul.code) == (False, "arguments-unreadable")
     refused = await call(tool(root, sandbox="required"), skill="fuel", path="scripts/budget.py")
     assert (refused.ok, refused.code) == (False, "sandbox-unavailable")
     assert refused.text.startswith("Error: ")
