@@ -11,7 +11,7 @@ _SETTINGS = "tests/settings/test_execution.py"
 ROWS: tuple[Requirement, ...] = (
     # Operator surface
     Requirement("001-allowed-1", "001", "Allow skills_run. Off by default.", f"{_SETTINGS}::test_everything_is_off_until_it_is_allowed"),
-    Requirement("001-allowed-2", "001", "TS_SKILLS_ALLOW_EXEC (anything but 0)", f"{_SETTINGS}::test_a_switch_is_on_for_anything_but_zero"),
+    Requirement("001-allowed-2", "001", "TS_SKILLS_ALLOW_EXEC (anything but 0)", f"{_SETTINGS}::test_a_switch_is_on_for_anything_that_does_not_say_off"),
     Requirement("001-allowed-3", "001", "off, preferred, or the default required.", f"{_SETTINGS}::test_every_flag_has_a_variable_that_means_the_same"),
     Requirement("001-allowed-4", "001", "Off by default; separate from code execution.", "tests/cli/test_allowed.py::test_each_network_is_said_by_itself"),
     Requirement("001-allowed-5", "001", "Default 8, or 24 with --code-exec", f"{_SETTINGS}::test_code_has_more_rounds_unless_the_operator_says_a_number"),
