@@ -42,6 +42,7 @@ print("fuel", float(sys.argv[1]) * 2, os.environ["HOME"])
 class InProcess:
     """Everything runs in this very process: Python scripts, and a shell of three commands."""
 
+    can_run = True
     unavailable_reason = ""
 
     def __init__(self, *, holds_network: bool = True) -> None:

@@ -30,6 +30,7 @@ class Narrowed:
     """Runs programs as they are, and those of an install through the proxy that a sandbox gives them."""
 
     shell = Shell()
+    can_run = True
     unavailable_reason = ""
     confinement = Confinement(backend="test", hosts=True)
 

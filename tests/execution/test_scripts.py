@@ -255,7 +255,7 @@ class Recorder:
         self.confinement = Confinement(
             backend="double", writes=full, network=full, home=full, process_tree=full, gaps=gaps
         )
-        self.unavailable_reason = unavailable
+        self.can_run, self.unavailable_reason = not unavailable, unavailable
         self.launches: list[Launch] = []
         self._outcomes = list(outcomes)
 

@@ -40,6 +40,7 @@ class PlainChild:
     """No executor at all: how a program starts another one without a thought."""
 
     confinement = Confinement(backend="plain")
+    can_run = True
     unavailable_reason = ""
 
     async def run(self, launch: Launch) -> Outcome:

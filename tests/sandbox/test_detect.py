@@ -43,7 +43,7 @@ class Faulty:
 
     def __init__(self, confinement: Confinement = FULL, error: SandboxError | None = None, said: str = "") -> None:
         self.confinement = confinement
-        self.unavailable_reason = ""
+        self.can_run, self.unavailable_reason = True, ""
         self.shell: Shell | None = None
         self.launches: list[Launch] = []
         self._error = error

@@ -68,6 +68,7 @@ class FakePip:
     launches: list[Launch] = field(default_factory=list[Launch])
     confinement: Confinement = field(default_factory=lambda: Confinement(backend="fake"))
     shell: Shell | None = None
+    can_run: bool = True
     unavailable_reason: str = ""
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     running: int = 0

@@ -54,7 +54,7 @@ def shape(confinement: Confinement) -> dict[str, object]:
 
 def held_by(executor: Executor) -> dict[str, object] | None:
     """The record of what runs programs here as JSON has it, None where nothing runs any."""
-    return None if executor.unavailable_reason else shape(executor.confinement)
+    return shape(executor.confinement) if executor.can_run else None
 
 
 def told(options: ExecutionOptions, executor: Executor, *, only_trouble: bool = False) -> tuple[str, ...]:

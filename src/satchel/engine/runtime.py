@@ -303,7 +303,7 @@ class Runtime:
 
 def _holds(execution: Execution | None) -> Confinement | None:
     """What confines what runs in a turn, None where nothing runs."""
-    return execution.executor.confinement if execution and not execution.executor.unavailable_reason else None
+    return execution.executor.confinement if execution and execution.executor.can_run else None
 
 
 def _unmatched(request: TurnRequest, restored: Restored) -> Iterator[Notice]:

@@ -97,7 +97,7 @@ def code_refusal(executor: Executor, options: ExecutionOptions) -> str:
 
 def refusal(executor: Executor, mode: SandboxMode) -> str:
     """Why no script may be started under ``mode``, "" when it may. A gap is never taken for a sandbox."""
-    if executor.unavailable_reason:
+    if not executor.can_run:
         return executor.unavailable_reason
     # A word that is none of the modes is taken for the strictest.
     if mode in {"preferred", "off"} or executor.confinement.is_full:

@@ -183,7 +183,10 @@ class Job(Protocol):
 
 
 class Executor(Protocol):
-    """A way to run programs. Everything above the launch is the host's and the same for each backend."""
+    """A way to run programs. Everything above the launch is the host's and the same for each backend.
+
+    One that names this class as its base has ``can_run`` from here.
+    """
 
     @property
     def confinement(self) -> Confinement: ...
@@ -192,6 +195,11 @@ class Executor(Protocol):
     def shell(self) -> Shell | None:
         """The shell for command lines, None when there is none."""
         ...
+
+    @property
+    def can_run(self) -> bool:
+        """Whether anything can run here."""
+        return not self.unavailable_reason
 
     @property
     def unavailable_reason(self) -> str:

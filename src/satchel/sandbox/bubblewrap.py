@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
+from satchel.ports.execution import Confinement, Executor, Launch, Limits, Outcome, Shell
 from satchel.sandbox.bare import BareJob, in_memory, program_missing
 from satchel.sandbox.etc import copy_of_devices, copy_of_etc
 from satchel.sandbox.layout import DEVICES, HOSTNAME, Layout, full_confinement, root_layout, system_paths
@@ -48,7 +48,7 @@ _FIRST_TO_GO = b"500\n"  # when the host runs out of memory
 _FIONREAD = getattr(termios, "FIONREAD", 0x541B)
 
 
-class BubblewrapExecutor:
+class BubblewrapExecutor(Executor):
     """An ``Executor`` over a program of ``PLACES``. What holds on this host is for ``detect`` to find out.
 
     bwrap adds ``PWD``, the working directory, to the environment of the program.

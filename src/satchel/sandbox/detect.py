@@ -57,11 +57,11 @@ class Detected:
     report: tuple[BackendReport, ...]
 
 
-class UnavailableExecutor:
+class UnavailableExecutor(Executor):
     """The ``Executor`` of a host that cannot confine what it must: it starts nothing."""
 
     def __init__(self, reason: str) -> None:
-        self.unavailable_reason = reason
+        self._reason = reason
 
     @property
     def confinement(self) -> Confinement:
@@ -71,6 +71,10 @@ class UnavailableExecutor:
     @property
     def shell(self) -> Shell | None:
         return None
+
+    @property
+    def unavailable_reason(self) -> str:
+        return self._reason
 
     async def start(self, launch: Launch) -> Job:
         raise SandboxError("sandbox-unavailable", f"{launch.command[0]} was not run. {self.unavailable_reason}")
@@ -191,7 +195,7 @@ async def _tried(executor: Executor, deadline_s: float) -> tuple[Executor, Backe
     """The backend after the canaries: it is used only when none of them got out."""
     known = executor.confinement
     report = BackendReport(backend=known.backend, version=known.version, confinement=known)
-    if executor.unavailable_reason:
+    if not executor.can_run:
         return executor, replace(report, reason=executor.unavailable_reason)
     canaries, reason = await try_canaries(executor, deadline_s)
     return executor, replace(report, canaries=canaries, reason=reason, hint=_hint(reason))

@@ -16,7 +16,7 @@ from satchel.sandbox.outer import OuterJob
 from satchel.sandbox.process import argument_vector
 
 
-class HostsExecutor:
+class HostsExecutor(Executor):
     """An ``Executor`` that carries out ``Network(mode="hosts")`` over one that only can have no network at all."""
 
     def __init__(self, inner: Executor) -> None:

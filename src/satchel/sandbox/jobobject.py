@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import GAP_HOME, GAP_NETWORK, GAP_WRITES, Confinement, Launch, Outcome, Shell
+from satchel.ports.execution import GAP_HOME, GAP_NETWORK, GAP_WRITES, Confinement, Executor, Launch, Outcome, Shell
 from satchel.sandbox.process import ProcessJob, argument_vector, start_process
 
 _TEXT = Path(__file__).with_name("jobinit.py").read_text(encoding="utf-8")
 
 
-class JobObjectExecutor:
+class JobObjectExecutor(Executor):
     """An ``Executor`` whose programs end with their request, and are held back by nothing else."""
 
     @property
@@ -33,7 +33,7 @@ class JobObjectExecutor:
         return "" if sys.platform == "win32" else "Job objects are a part of Windows."
 
     async def start(self, launch: Launch) -> ProcessJob:
-        if self.unavailable_reason:
+        if not self.can_run:
             raise SandboxError("sandbox-unavailable", self.unavailable_reason)
         return await start_process(command(launch), launch)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import GAP_PROCESSES, Confinement, Launch, Outcome, Shell
+from satchel.ports.execution import GAP_PROCESSES, Confinement, Executor, Launch, Outcome, Shell
 from satchel.sandbox import syscalls
 from satchel.sandbox.bare import BareJob, Prepared, start_bare
 from satchel.sandbox.layout import DEVICES, checked_paths, system_paths
@@ -40,7 +40,7 @@ _REFER_ABI, _TRUNCATE_ABI, _TCP_ABI, _IOCTL_ABI, _SCOPE_ABI = 2, 3, 4, 5, 6
 _OF_PROC = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys/kernel/osrelease", "uptime", "version")
 
 
-class LandlockExecutor:
+class LandlockExecutor(Executor):
     """An ``Executor`` that holds back a part, see its ``confinement``."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class LandlockExecutor:
         return filter_missing()
 
     async def start(self, launch: Launch) -> BareJob:
-        if self.unavailable_reason:
+        if not self.can_run:
             raise SandboxError("sandbox-unavailable", self.unavailable_reason)
         return await start_bare(MODULES, lambda: Prepared(plan=plan_of(launch, self._abi)), launch)
 

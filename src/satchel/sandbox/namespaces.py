@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from satchel.ports.execution import Confinement, Launch, Limits, Outcome, Shell
+from satchel.ports.execution import Confinement, Executor, Launch, Limits, Outcome, Shell
 from satchel.sandbox import syscalls
 from satchel.sandbox.bare import BareJob, Prepared, start_bare
 from satchel.sandbox.layout import (
@@ -38,7 +38,7 @@ _NAMESPACES = (
 _OUR_PROCESSES = 2  # the one that waits outside, and process 1
 
 
-class NamespaceExecutor:
+class NamespaceExecutor(Executor):
     """An ``Executor`` with user, mount, process, network, IPC, host name and cgroup namespaces of its own."""
 
     @property

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from satchel.errors import SandboxError
-from satchel.ports.execution import Confinement, Launch, Limits, Network, Outcome, Shell
+from satchel.ports.execution import Confinement, Executor, Launch, Limits, Network, Outcome, Shell
 from satchel.sandbox.process import ProcessJob, argument_vector, start_process
 from satchel.sandbox.shells import BASH
 
@@ -83,7 +83,7 @@ class Policy:
     proxy_port: int = 0
 
 
-class SeatbeltExecutor:
+class SeatbeltExecutor(Executor):
     """An ``Executor`` under the profile of each launch."""
 
     @property
@@ -99,7 +99,7 @@ class SeatbeltExecutor:
         return "" if sys.platform == "darwin" else "Seatbelt is a part of macOS."
 
     async def start(self, launch: Launch) -> ProcessJob:
-        if self.unavailable_reason:
+        if not self.can_run:
             raise SandboxError("sandbox-unavailable", self.unavailable_reason)
         argv = await asyncio.to_thread(_command, launch)
         return await start_process(argv, launch)

@@ -8,6 +8,7 @@ from satchel.ports.execution import (
     GAP_PROCESSES,
     GAP_WRITES,
     Confinement,
+    Executor,
     Launch,
     Outcome,
     Shell,
@@ -16,7 +17,7 @@ from satchel.sandbox.process import ProcessJob, argument_vector, start_process
 from satchel.sandbox.shells import BASH
 
 
-class UnconfinedExecutor:
+class UnconfinedExecutor(Executor):
     """An ``Executor`` without confinement: a process group of its own, a deadline, bounded output, nothing more."""
 
     @property

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from satchel.ports.execution import Captured, Confinement, Launch, Outcome, Shell
+from satchel.ports.execution import Captured, Confinement, Executor, Launch, Outcome, Shell
 
 _NOT_FOUND = 127
 
 
-class FakeExecutor:
+class FakeExecutor(Executor):
     """``outputs`` are pairs of a glob over the whole command line and what such a command ends with.
 
     The first glob that matches counts; a command that none matches is "not found". A command that is given to a shell
