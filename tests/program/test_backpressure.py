@@ -22,7 +22,8 @@ PIECE = "0123456789abcdef" * 4096
 PIECES = 64_000_000 // len(PIECE)
 IN_FLIGHT = 24 * 1024 * 1024
 """More than the kernel keeps for three sockets, and far less than the answer."""
-GROWTH = 4 * 1024 * 1024
+GROWTH = 16 * 1024 * 1024
+"""Allocators keep some MB that depend on how the pieces fell; an answer that is kept takes more than twice of this."""
 _CALM = 10
 
 
