@@ -38,3 +38,27 @@ sys.addaudithook(refuse)
 sys.argv = [runner, *arguments]
 runpy.run_path(runner, run_name="__main__")
 """
+
+FETCH = f"""
+import platform
+import sys
+from types import SimpleNamespace
+
+version, implementation = sys.argv[1:3]
+del sys.argv[1:3]
+parts = version.split(".")
+name = {{"cp": "CPython", "pp": "PyPy"}}[implementation]
+numbers = dict(zip(("major", "minor", "micro"), map(int, parts)), releaselevel="final", serial=0)
+own = dict(vars(sys.implementation), name=name.lower(), version=SimpleNamespace(**numbers))
+sys.implementation = SimpleNamespace(**own)
+platform.python_version = lambda: version
+platform.python_version_tuple = lambda: tuple(parts)
+platform.python_implementation = lambda: name
+if name == "PyPy":
+    sys.pypy_version_info = sys.version_info
+{START}"""
+"""As ``START``, to fetch for another Python, whose version and implementation come first.
+
+pip's options for that choose among wheels and judge what they require of Python. The conditions behind a dependency
+are always judged by what the Python that runs pip says of itself, so it says what the other one would.
+"""
