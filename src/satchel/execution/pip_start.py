@@ -40,25 +40,40 @@ runpy.run_path(runner, run_name="__main__")
 """
 
 FETCH = f"""
-import platform
 import sys
-from types import SimpleNamespace
+from importlib.machinery import PathFinder
 
 version, implementation = sys.argv[1:3]
 del sys.argv[1:3]
-parts = version.split(".")
 name = {{"cp": "CPython", "pp": "PyPy"}}[implementation]
-numbers = dict(zip(("major", "minor", "micro"), map(int, parts)), releaselevel="final", serial=0)
-own = dict(vars(sys.implementation), name=name.lower(), version=SimpleNamespace(**numbers))
-sys.implementation = SimpleNamespace(**own)
-platform.python_version = lambda: version
-platform.python_version_tuple = lambda: tuple(parts)
-platform.python_implementation = lambda: name
-if name == "PyPy":
-    sys.pypy_version_info = sys.version_info
+said = {{
+    "python_version": version.rpartition(".")[0],
+    "python_full_version": version,
+    "implementation_name": name.lower(),
+    "implementation_version": version,
+    "platform_python_implementation": name,
+}}
+
+class Markers:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "pip._vendor.packaging.markers":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            own = module.default_environment
+            module.default_environment = lambda: {{**own(), **said}}
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Markers)
 {START}"""
 """As ``START``, to fetch for another Python, whose version and implementation come first.
 
 pip's options for that choose among wheels and judge what they require of Python. The conditions behind a dependency
-are always judged by what the Python that runs pip says of itself, so it says what the other one would.
+are always judged by the Python that runs pip, so they are told what the other one is.
 """
