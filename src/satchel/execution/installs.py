@@ -163,11 +163,23 @@ class Installer:
         return "" if result.ok else result.note
 
     async def run(
-        self, run: Callable[[float], Awaitable[Outcome]], workspace: Workspace, *, deadline_s: float
+        self,
+        run: Callable[[float], Awaitable[Outcome]],
+        workspace: Workspace,
+        *,
+        deadline_s: float,
+        folders: Sequence[str] = (),
     ) -> tuple[Outcome, tuple[str, ...]]:
-        """Runs, and again after each missing import that could be installed: ``rerun_with_installs``."""
-        own = await asyncio.to_thread(own_names, workspace)
-        return await rerun_with_installs(run, self, workspace, deadline_s=deadline_s, own=own.__contains__)
+        """Runs, and again after each missing import that could be installed: ``rerun_with_installs``.
+
+        What has the name of a file in the working directory or in ``folders`` is no package.
+        """
+
+        async def own() -> frozenset[str]:
+            found = [await asyncio.to_thread(own_names, folder) for folder in (workspace.work, *folders)]
+            return frozenset[str]().union(*found)
+
+        return await rerun_with_installs(run, self, workspace, deadline_s=deadline_s, own=own)
 
     async def _python(self, specs: Sequence[str], workspace: Workspace, deadline_s: float) -> InstallResult:
         end = time.monotonic() + deadline_s
