@@ -264,10 +264,38 @@ async def test_packages_outside_the_list_are_not_installed_however_they_are_aske
     ok, note = await ask(made, f"pip install {other}", workspace)
     assert not ok
     assert f"{other} is not among the packages that may be installed here" in note
-    notes = await made.provide([other, allowed], workspace)
-    assert other in notes[0]
+    assert await made.provide([other], workspace) == (note.removesuffix(" Nothing of this command ran."),)
+    assert registry.seen == []
     ok, note = await ask(made, f"pip install {allowed}", workspace)
     assert ok, note
+
+
+async def test_a_script_gets_what_is_on_the_list_and_is_told_what_is_not(
+    registry: Registry, workspace: Workspace, tmp_path: Path
+) -> None:
+    allowed, also, other, third = (fresh() for _ in range(4))
+    for name in (allowed, also, other, third):
+        registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    skill = tmp_path / "skill"
+    skill.mkdir()
+    (skill / "requirements.txt").write_text(f"{allowed}==1.0\n{third}\n")
+    (skill / "run.py").write_text(
+        f"# /// script\n# dependencies = ['{other}>=1', '{also}']\n# ///\nimport {allowed}, {also}\nprint('ran')\n"
+    )
+    install = InstallOptions(enabled=True, packages=(allowed, also))
+    options = ExecutionOptions(scripts=True, sandbox="off", install=install)
+    packages: ScriptPackages = installer(UnconfinedExecutor(), registry, install)
+    runner = ScriptRunner(UnconfinedExecutor(), options, workspace=workspace, packages=packages, host=host(registry))
+
+    ran = await runner.run(ScriptRequest(skill="s", directory=str(skill), path="run.py"))
+
+    assert ran.ok, ran.text
+    assert (
+        f"{other}, {third} are not among the packages that may be installed here. Allowed: {allowed}, {also}."
+        in ran.text
+    )
+    assert f"The host installed {also}, {allowed}==1.0 (" in ran.text
+    assert not [path for path in registry.seen if other in path or third in path]
 
 
 async def test_what_a_skill_names_is_installed_and_what_is_no_package_is_told(

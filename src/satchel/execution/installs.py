@@ -24,7 +24,7 @@ from satchel.execution.lease import leased
 from satchel.execution.linking import keep_interpreters, link_programs, own_names, place_link, write_once
 from satchel.execution.options import ExecutionOptions, install_refusal
 from satchel.execution.output_paths import relative_capture
-from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
+from satchel.execution.packages import Ecosystem, Package, not_allowed, outside_list, read_package
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
 from satchel.execution.trouble import explained, unreachable
@@ -147,10 +147,17 @@ class Installer:
     async def provide(
         self, packages: Sequence[str], workspace: Workspace, *, ecosystem: Ecosystem = "python"
     ) -> tuple[str, ...]:
-        """Installs what a skill or a call names, all at once. The notes say what could not be had."""
+        """Installs what a skill or a call names, all at once. The notes say what could not be had.
+
+        A script runs with what could be had, so one name that is refused does not keep it from the others.
+        """
         read = [read_package(ecosystem, text) for text in packages]
         notes = [entry for entry in read if isinstance(entry, str)]
-        wanted = tuple(entry for entry in read if isinstance(entry, Package))
+        named = [entry for entry in read if isinstance(entry, Package)]
+        outside = outside_list(named, self._options.packages)
+        if outside:
+            notes.append(not_allowed(outside, self._options.packages))
+        wanted = tuple(package for package in named if package not in outside)
         if wanted:
             request = InstallRequest(ecosystem=ecosystem, packages=wanted)
             notes.append((await self.install(request, workspace, deadline_s=self._longest_s)).note)
