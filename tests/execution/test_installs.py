@@ -118,10 +118,15 @@ async def test_what_was_installed_is_imported_by_the_next_command(registry: Regi
     assert len(compiled(workspace, name)) == 1
 
 
+@pytest.mark.parametrize("is_of_session", [False, True])
 async def test_a_later_install_replaces_a_version_and_keeps_the_others(
-    registry: Registry, workspace: Workspace
+    registry: Registry, workspace: Workspace, *, is_of_session: bool
 ) -> None:
-    first, other = fresh(), fresh()
+    if is_of_session:
+        put(workspace, ".local/bin/python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        Path(workspace.local_bin, "python").chmod(0o755)  # noqa: ASYNC240 - of a test
+    first, other, needing = fresh(), fresh(), fresh()
+    registry.add_wheel(needing, "1.0", {f"{needing}.py": ""}, requires=[f"{first}<3", other])
     for version in ("1.0", "2.0"):
         registry.add_wheel(first, version, {f"{first}.py": f"V = {version!r}\n"})
     registry.add_wheel(other, "1.0", {f"{other}.py": "V = 'other'\n"})
@@ -131,6 +136,11 @@ async def test_a_later_install_replaces_a_version_and_keeps_the_others(
         ok, note = await ask(made, command, workspace)
         assert ok, note
 
+    for version, name in (("3.0", first), ("2.5", first), ("2.0", other)):
+        registry.add_wheel(name, version, {f"{name}.py": f"V = {version!r}\n"})
+    ok, note = await ask(made, f"pip install {needing}", workspace)
+    assert ok, note
+    # What is there and fits is left as it is.
     outcome = await shell(f"python -c 'import {first}, {other}; print({first}.V, {other}.V)'", workspace)
     assert outcome.output.split() == ["2.0", "other"]
 
