@@ -252,6 +252,27 @@ async def test_dependencies_are_those_of_the_python_that_packages_are_for(
     assert fetched == [wanted]
 
 
+@pytest.mark.parametrize("is_of_session", [False, True])
+@pytest.mark.parametrize("command", ["pip install {}", pytest.param("npm install {}", marks=needs_npm)])
+async def test_what_a_session_can_write_is_no_part_of_a_launch_with_a_network(
+    registry: Registry, workspace: Workspace, tmp_path: Path, command: str, *, is_of_session: bool
+) -> None:
+    for name in ("python", "npm", "node") if is_of_session else ():
+        place = Path(workspace.local_bin, name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f'#!/bin/sh\nexec {shutil.which(name)} "$@"\n')  # noqa: ASYNC240 - of a test
+        place.chmod(0o755)  # noqa: ASYNC240 - of a test
+    executor, name = Narrowed(tmp_path), new_wheel(registry)
+    registry.add_module(name, "1.0.0", {"index.js": ""})
+    ok, note = await ask(installer(executor, registry), command.format(name), workspace)
+    assert ok, note
+    reaching = [launch for launch in executor.launches if launch.network.mode != "none"]
+    assert len(reaching) == 1
+    for launch in reaching:
+        told = repr((launch.command, launch.cwd, launch.env, launch.readable, launch.writable))
+        assert not [place for place in (workspace.work, workspace.tmp, workspace.state) if place in told]
+
+
 async def test_a_program_of_the_session_is_refused_where_a_network_could_be(workspace: Workspace) -> None:
     tools = InstallTools(UnconfinedExecutor(), {"PATH": os.environ["PATH"]})
     with pytest.raises(SandboxError, match="not run with a network"):

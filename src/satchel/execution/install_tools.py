@@ -279,7 +279,7 @@ class InstallTools:
     def _environment(self, workspace: Workspace, *, is_of_session: bool) -> dict[str, str]:
         """No file in the workspace configures an installer. Blocks."""
         environment = session_environment(workspace, self._host)
-        for name in ("PYTHONPATH", "NODE_PATH"):
+        for name in ("PYTHONPATH", "NODE_PATH", "PYTHONPYCACHEPREFIX"):
             environment.pop(name, None)
         return environment | {
             "PATH": self._session_path(workspace) if is_of_session else os.pathsep.join(host_path(self._host)),
