@@ -1,11 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
+from satchel.ports.execution import Executor
+from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
+from satchel.sandbox.hosts import HostsExecutor
+from satchel.sandbox.namespaces import NamespaceExecutor
 from tests.execution.registry import Registry
 
 
@@ -21,3 +26,19 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 def registry() -> Iterator[Registry]:
     with Registry() as server:
         yield server
+
+
+@pytest.fixture(params=[BubblewrapExecutor, NamespaceExecutor])
+def confined(request: pytest.FixtureRequest) -> Executor:
+    """The sandboxes of this machine that can narrow a network to hosts."""
+    if request.param is BubblewrapExecutor and not any(Path(place).exists() for place in PLACES):
+        pytest.skip("there is no bwrap")
+    made = HostsExecutor(request.param())
+    assert made.confinement.hosts  # it is found out here, on files
+    return made
+
+
+@pytest.fixture
+def install_host(registry: Registry) -> Mapping[str, str]:
+    """The environment of a host whose installers use ``registry``."""
+    return {"PATH": os.environ["PATH"], **registry.configured}

@@ -20,6 +20,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.seen: list[str] = []
+        self.held: dict[str, threading.Event] = {}
         self._files: dict[str, bytes] = {}
         self._links: dict[str, list[str]] = {}
         self._documents: dict[str, dict[str, object]] = {}
@@ -28,6 +29,8 @@ class Registry:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 registry.seen.append(self.path)
+                if self.path in registry.held:
+                    registry.held[self.path].wait(60)
                 body, kind = registry.answer(self.path)
                 self.send_response(404 if body is None else 200)
                 self.send_header("Content-Type", kind)
@@ -66,6 +69,10 @@ class Registry:
             "NPM_CONFIG_USERCONFIG": "/dev/null",
             "NPM_CONFIG_GLOBALCONFIG": "/dev/null",
         }
+
+    def hold(self, path: str, until: threading.Event) -> None:
+        """Keeps whoever asks for ``path`` waiting."""
+        self.held[path] = until
 
     def answer(self, path: str) -> tuple[bytes | None, str]:
         if path in self._files:

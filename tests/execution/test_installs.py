@@ -118,10 +118,15 @@ async def test_what_was_installed_is_imported_by_the_next_command(registry: Regi
     assert len(compiled(workspace, name)) == 1
 
 
+@pytest.mark.parametrize("is_of_session", [False, True])
 async def test_a_later_install_replaces_a_version_and_keeps_the_others(
-    registry: Registry, workspace: Workspace
+    registry: Registry, workspace: Workspace, *, is_of_session: bool
 ) -> None:
-    first, other = fresh(), fresh()
+    if is_of_session:
+        put(workspace, ".local/bin/python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        Path(workspace.local_bin, "python").chmod(0o755)  # noqa: ASYNC240 - of a test
+    first, other, needing = fresh(), fresh(), fresh()
+    registry.add_wheel(needing, "1.0", {f"{needing}.py": ""}, requires=[f"{first}<3", other])
     for version in ("1.0", "2.0"):
         registry.add_wheel(first, version, {f"{first}.py": f"V = {version!r}\n"})
     registry.add_wheel(other, "1.0", {f"{other}.py": "V = 'other'\n"})
@@ -131,6 +136,11 @@ async def test_a_later_install_replaces_a_version_and_keeps_the_others(
         ok, note = await ask(made, command, workspace)
         assert ok, note
 
+    for version, name in (("3.0", first), ("2.5", first), ("2.0", other)):
+        registry.add_wheel(name, version, {f"{name}.py": f"V = {version!r}\n"})
+    ok, note = await ask(made, f"pip install {needing}", workspace)
+    assert ok, note
+    # What is there and fits is left as it is.
     outcome = await shell(f"python -c 'import {first}, {other}; print({first}.V, {other}.V)'", workspace)
     assert outcome.output.split() == ["2.0", "other"]
 
@@ -264,10 +274,38 @@ async def test_packages_outside_the_list_are_not_installed_however_they_are_aske
     ok, note = await ask(made, f"pip install {other}", workspace)
     assert not ok
     assert f"{other} is not among the packages that may be installed here" in note
-    notes = await made.provide([other, allowed], workspace)
-    assert other in notes[0]
+    assert await made.provide([other], workspace) == (note.removesuffix(" Nothing of this command ran."),)
+    assert registry.seen == []
     ok, note = await ask(made, f"pip install {allowed}", workspace)
     assert ok, note
+
+
+async def test_a_script_gets_what_is_on_the_list_and_is_told_what_is_not(
+    registry: Registry, workspace: Workspace, tmp_path: Path
+) -> None:
+    allowed, also, other, third = (fresh() for _ in range(4))
+    for name in (allowed, also, other, third):
+        registry.add_wheel(name, "1.0", {f"{name}.py": ""})
+    skill = tmp_path / "skill"
+    skill.mkdir()
+    (skill / "requirements.txt").write_text(f"{allowed}==1.0\n{third}\n")
+    (skill / "run.py").write_text(
+        f"# /// script\n# dependencies = ['{other}>=1', '{also}']\n# ///\nimport {allowed}, {also}\nprint('ran')\n"
+    )
+    install = InstallOptions(enabled=True, packages=(allowed, also))
+    options = ExecutionOptions(scripts=True, sandbox="off", install=install)
+    packages: ScriptPackages = installer(UnconfinedExecutor(), registry, install)
+    runner = ScriptRunner(UnconfinedExecutor(), options, workspace=workspace, packages=packages, host=host(registry))
+
+    ran = await runner.run(ScriptRequest(skill="s", directory=str(skill), path="run.py"))
+
+    assert ran.ok, ran.text
+    assert (
+        f"{other}, {third} are not among the packages that may be installed here. Allowed: {allowed}, {also}."
+        in ran.text
+    )
+    assert f"The host installed {also}, {allowed}==1.0 (" in ran.text
+    assert not [path for path in registry.seen if other in path or third in path]
 
 
 async def test_what_a_skill_names_is_installed_and_what_is_no_package_is_told(
@@ -406,7 +444,10 @@ async def test_a_python_of_the_session_is_the_one_that_packages_are_installed_fo
     executor = Recorded()
     ok, note = await ask(installer(executor, registry), f"pip install {name}", workspace)
     assert ok, note
-    assert {launch.command[0] for launch in executor.launches} == {os.path.join(workspace.local_bin, "python")}  # noqa: PTH118
+    own = os.path.join(workspace.local_bin, "python")  # noqa: PTH118
+    offline = [launch for launch in executor.launches if launch.network.mode == "none"]
+    assert own in {launch.command[0] for launch in offline if "install" in launch.command}
+    assert own not in {launch.command[0] for launch in executor.launches if launch.network.mode != "none"}
     outcome = await shell(f"python -c 'import {name}; print({name}.WHO)'", workspace)
     assert outcome.output.strip() == "yes"
 

@@ -244,6 +244,15 @@ def test_the_list_of_packages_knows_every_spelling(spelling: str) -> None:
     assert "not among the packages that may be installed here. Allowed: foo-bar." in refused
 
 
+def test_of_a_list_that_is_not_allowed_as_a_whole_the_rest_is_named_as_it_works() -> None:
+    made = plan("pip install bad 'good>=1,<2' Worse Good", packages=("good", "fine"))
+    assert made.requests == ()
+    assert made.refusal == (
+        "bad, Worse are not among the packages that may be installed here. Allowed: good, fine. "
+        "Write `pip install 'good>=1,<2' Good`, or write it with what is installed. Nothing of this command ran."
+    )
+
+
 def test_one_refusal_stops_the_whole_line() -> None:
     made = plan("pip install good && pip install ./bad && python y.py")
     assert made.requests == ()

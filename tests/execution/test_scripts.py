@@ -335,9 +335,15 @@ class Packages:
         return [f"Installed {', '.join(packages)}."]
 
     async def run(
-        self, run: Callable[[float], Awaitable[Outcome]], workspace: Workspace, *, deadline_s: float
+        self,
+        run: Callable[[float], Awaitable[Outcome]],
+        workspace: Workspace,
+        *,
+        deadline_s: float,
+        folders: Sequence[str],
     ) -> tuple[Outcome, Sequence[str]]:
         assert workspace.root
+        assert folders
         outcome = await run(deadline_s)
         for _ in range(self._again):
             outcome = await run(deadline_s / 2)

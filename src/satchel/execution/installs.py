@@ -14,24 +14,27 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from tempfile import mkdtemp
 
 from satchel.errors import SandboxError
 from satchel.execution.indexes import NodeRegistry, PythonIndex, node_registry, python_index
-from satchel.execution.install_tools import InstallTools, pip_command
+from satchel.execution.install_tools import InstallTools, PythonTools, fetch_command, pip_command
+from satchel.execution.lease import leased
 from satchel.execution.linking import keep_interpreters, link_programs, own_names, place_link, write_once
 from satchel.execution.options import ExecutionOptions, install_refusal
 from satchel.execution.output_paths import relative_capture
-from satchel.execution.packages import Ecosystem, Package, not_allowed, read_package
+from satchel.execution.packages import Ecosystem, Package, not_allowed, outside_list, read_package
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
 from satchel.execution.trouble import explained, unreachable
-from satchel.execution.workspace import Workspace
+from satchel.execution.workspace import Workspace, remove_tree
 from satchel.ports.execution import Executor, Outcome
 
 _PIP = ("--disable-pip-version-check", "--no-input")
+_PIP_FETCH = ("--only-binary=:all:", "--no-cache-dir", "--progress-bar=off", "--retries=2", "--timeout=20")
 _PIP_INSTALL = (
-    "--only-binary=:all:", "--no-cache-dir", "--progress-bar=off", "--no-warn-script-location", "--upgrade",
-    "--upgrade-strategy=only-if-needed", "--retries=2", "--timeout=20",
+    *_PIP_FETCH, "--no-warn-script-location", "--upgrade", "--upgrade-strategy=only-if-needed",
     # Programs keep bytecode elsewhere (PYTHONPYCACHEPREFIX): two thirds of an install's work, which nobody would read.
     "--no-compile",
 )  # fmt: skip
@@ -42,6 +45,10 @@ _NPM_INSTALL = (
 _UNUSABLE = (
     "{} is configured on this host with a registry that is no http address, so nothing is installed from elsewhere. "
     "The operator can correct it; use what is installed instead."
+)
+_STRANGE = (
+    "The python in .local/bin does not say which packages it can use, so none can be chosen for it. "
+    "Remove it to install for the Python of this host, or use what is installed."
 )
 _INSTALLED = re.compile(r"^Successfully installed (?P<names>.+)$", re.MULTILINE)
 _IGNORED = re.compile(r"^Ignoring (\S{1,99}): markers '(.{1,300})' don't match your environment$", re.MULTILINE)
@@ -57,6 +64,23 @@ class InstallResult:
 
     ok: bool
     note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PipCall:
+    """Packages for one Python; ``end`` is on the clock of ``time.monotonic``."""
+
+    tools: PythonTools
+    specs: tuple[str, ...]
+    workspace: Workspace
+    index: PythonIndex
+    hosts: tuple[str, ...]
+    environment: str
+    end: float
+
+    @property
+    def left_s(self) -> float:
+        return self.end - time.monotonic()
 
 
 class _CannotInstallError(Exception):
@@ -123,10 +147,17 @@ class Installer:
     async def provide(
         self, packages: Sequence[str], workspace: Workspace, *, ecosystem: Ecosystem = "python"
     ) -> tuple[str, ...]:
-        """Installs what a skill or a call names, all at once. The notes say what could not be had."""
+        """Installs what a skill or a call names, all at once. The notes say what could not be had.
+
+        A script runs with what could be had, so one name that is refused does not keep it from the others.
+        """
         read = [read_package(ecosystem, text) for text in packages]
         notes = [entry for entry in read if isinstance(entry, str)]
-        wanted = tuple(entry for entry in read if isinstance(entry, Package))
+        named = [entry for entry in read if isinstance(entry, Package)]
+        outside = outside_list(named, self._options.packages)
+        if outside:
+            notes.append(not_allowed(outside, self._options.packages))
+        wanted = tuple(package for package in named if package not in outside)
         if wanted:
             request = InstallRequest(ecosystem=ecosystem, packages=wanted)
             notes.append((await self.install(request, workspace, deadline_s=self._longest_s)).note)
@@ -139,18 +170,33 @@ class Installer:
         return "" if result.ok else result.note
 
     async def run(
-        self, run: Callable[[float], Awaitable[Outcome]], workspace: Workspace, *, deadline_s: float
+        self,
+        run: Callable[[float], Awaitable[Outcome]],
+        workspace: Workspace,
+        *,
+        deadline_s: float,
+        folders: Sequence[str] = (),
     ) -> tuple[Outcome, tuple[str, ...]]:
-        """Runs, and again after each missing import that could be installed: ``rerun_with_installs``."""
-        own = await asyncio.to_thread(own_names, workspace)
-        return await rerun_with_installs(run, self, workspace, deadline_s=deadline_s, own=own.__contains__)
+        """Runs, and again after each missing import that could be installed: ``rerun_with_installs``.
+
+        What has the name of a file in the working directory or in ``folders`` is no package.
+        """
+
+        async def own() -> frozenset[str]:
+            found = [await asyncio.to_thread(own_names, folder) for folder in (workspace.work, *folders)]
+            return frozenset[str]().union(*found)
+
+        return await rerun_with_installs(run, self, workspace, deadline_s=deadline_s, own=own)
 
     async def _python(self, specs: Sequence[str], workspace: Workspace, deadline_s: float) -> InstallResult:
-        tools = await self._tools.find(workspace)
-        if not tools.pip:
+        end = time.monotonic() + deadline_s
+        tools = await self._tools.find_python(workspace)
+        if not tools.program:
             raise _CannotInstallError(
                 "This host has no pip, so no Python package can be installed: use what is installed."
             )
+        if tools.fetcher and not tools.target:
+            raise _CannotInstallError(_STRANGE)
         index = await asyncio.to_thread(python_index, self._host)
         if index.is_unusable:
             raise _CannotInstallError(_UNUSABLE.format("pip"))
@@ -158,24 +204,46 @@ class Installer:
         environment = await self._tools.environment_for(tools, workspace)
         if not environment:
             raise _CannotInstallError("No place for Python packages could be made here: use what is installed.")
-        command = pip_command(
-            tools, environment, (*_PIP, "install", *_PIP_INSTALL, *_index_options(index), "--", *specs)
-        )
         programs = os.path.join(environment, "bin")
         async with keep_interpreters(workspace, programs):
-            outcome = await self._tools.launch(
-                command, workspace, (*tools.needs, *index.folders), hosts=hosts, deadline_s=deadline_s,
-                certificates={"PIP_CERT": index.certificates} if index.certificates else None,
-            )  # fmt: skip
+            outcome = await self._pip(_PipCall(
+                tools=tools, specs=tuple(specs), workspace=workspace, index=index, hosts=hosts,
+                environment=environment, end=end,
+            ))  # fmt: skip
         if outcome.exit_code != 0:
             note = explained("pip", specs, _shown(outcome, workspace), hosts, has_secret=index.has_secret)
             return InstallResult(ok=False, note=note)
         await asyncio.to_thread(link_programs, workspace, programs)
         return InstallResult(ok=True, note=_told_by_pip(specs, outcome))
 
+    async def _pip(self, call: _PipCall) -> Outcome:
+        """One launch for a Python of the host. For one of the session the host fetches, and then it has no network."""
+        tools, workspace = call.tools, call.workspace
+        if tools.fetcher is None or tools.target is None:
+            arguments = (*_PIP, "install", *_PIP_INSTALL, *_index_options(call.index), "--", *call.specs)
+            return await self._ask_index(call, pip_command(tools, call.environment, arguments))
+        async with leased(partial(mkdtemp, prefix="wheels-", dir=workspace.packages), remove_tree) as wheels:
+            arguments = (*_PIP, *_PIP_FETCH, *_index_options(call.index), "--", *call.specs)
+            command = fetch_command(tools.fetcher, tools.target, wheels, arguments)
+            fetched = await self._ask_index(call, command, place=wheels)
+            if fetched.exit_code != 0:
+                return fetched
+            arguments = (*_PIP, "install", *_PIP_INSTALL, "--no-index", f"--find-links={wheels}", "--", *call.specs)
+            return await self._tools.in_session(
+                pip_command(tools, call.environment, arguments), workspace, tools.needs,
+                readable=(wheels,), writable=(call.environment,), deadline_s=call.left_s,
+            )  # fmt: skip
+
+    async def _ask_index(self, call: _PipCall, command: tuple[str, ...], *, place: str = "") -> Outcome:
+        index = call.index
+        return await self._tools.on_host(
+            command, call.workspace, (*call.tools.needs, *index.folders), place=place, hosts=call.hosts,
+            deadline_s=call.left_s, certificates={"PIP_CERT": index.certificates} if index.certificates else None,
+        )  # fmt: skip
+
     async def _node(self, specs: Sequence[str], workspace: Workspace, deadline_s: float) -> InstallResult:
-        tools = await self._tools.find(workspace)
-        if not tools.npm:
+        npm, needs = await self._tools.find_npm(workspace)
+        if not npm:
             raise _CannotInstallError(
                 "This host has no npm, so no JavaScript package can be installed: use what is installed."
             )
@@ -187,11 +255,11 @@ class Installer:
         await asyncio.to_thread(write_once, workspace.packages, os.path.join(prefix, "package.json"), _STARTED)
         cache = os.path.join(workspace.packages, ".npm")
         command = (
-            tools.npm, "install", *_NPM_INSTALL, "--prefix", prefix, "--cache", cache,
+            npm, "install", *_NPM_INSTALL, "--prefix", prefix, "--cache", cache,
             *_registry_options(registry), "--", *specs,
         )  # fmt: skip
-        outcome = await self._tools.launch(
-            command, workspace, tools.needs, hosts=hosts, deadline_s=deadline_s,
+        outcome = await self._tools.on_host(
+            command, workspace, needs, hosts=hosts, deadline_s=deadline_s,
             certificates={"NODE_EXTRA_CA_CERTS": registry.certificates} if registry.certificates else None,
         )  # fmt: skip
         if outcome.exit_code != 0:

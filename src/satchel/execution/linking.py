@@ -130,18 +130,14 @@ def write_once(root: str, path: str, text: str) -> None:
             file.write(text)
 
 
-def own_names(workspace: Workspace) -> frozenset[str]:
-    """What programs of the workspace import of their own: names of its Python and JavaScript files and folders."""
+def own_names(root: str) -> frozenset[str]:
+    """What programs import of their own from below ``root``: names of its Python and JavaScript files and folders."""
     found: set[str] = set()
     left = _MOST_ENTRIES
-    waiting = [(workspace.work, 0)]
+    waiting = [(root, 0)]
     while waiting:
         folder, depth = waiting.pop()
-        with (
-            contextlib.suppress(OSError),
-            _opened(workspace.root, folder) as directory,
-            os.scandir(directory) as entries,
-        ):
+        with contextlib.suppress(OSError), _opened(root, folder) as directory, os.scandir(directory) as entries:
             for entry in entries:
                 left -= 1
                 if left < 0:

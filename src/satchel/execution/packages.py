@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from satchel.execution.installers import form
+
 Ecosystem = Literal["python", "node"]
 
 _LONGEST = 300
@@ -71,21 +73,29 @@ def read_package(ecosystem: Ecosystem, text: str) -> Package | str:
     )
 
 
-def not_allowed(packages: Sequence[Package], allowed: Sequence[str]) -> str:
-    """A sentence that names the packages outside the allow-list, "" when all may be installed. () allows any."""
+def outside_list(packages: Sequence[Package], allowed: Sequence[str]) -> tuple[Package, ...]:
+    """Those that the allow-list does not name. () allows any."""
     if not allowed:
-        return ""
-    outside = [
-        package.name
+        return ()
+    return tuple(
+        package
         for package in packages
         if package.key[1] not in {normal_name(package.ecosystem, name) for name in allowed}
-    ]
+    )
+
+
+def not_allowed(packages: Sequence[Package], allowed: Sequence[str]) -> str:
+    """A sentence that names the packages outside the allow-list, "" when all may be installed. () allows any."""
+    outside = outside_list(packages, allowed)
     if not outside:
         return ""
-    verb = "is" if len(outside) == 1 else "are"
+    names = dict.fromkeys(package.name for package in outside)
+    rest = [package.spec for package in packages if package not in outside]
+    tool = "pip" if outside[0].ecosystem == "python" else "npm"
+    instead = f"Write {form(tool, rest)}" if rest else "Use one of these"
     return (
-        f"{', '.join(outside)} {verb} not among the packages that may be installed here. "
-        f"Allowed: {', '.join(allowed)}. Use one of these, or write it with what is installed."
+        f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not among the packages that may be installed here. "
+        f"Allowed: {', '.join(allowed)}. {instead}, or write it with what is installed."
     )
 
 

@@ -38,3 +38,42 @@ sys.addaudithook(refuse)
 sys.argv = [runner, *arguments]
 runpy.run_path(runner, run_name="__main__")
 """
+
+FETCH = f"""
+import sys
+from importlib.machinery import PathFinder
+
+version, implementation = sys.argv[1:3]
+del sys.argv[1:3]
+name = {{"cp": "CPython", "pp": "PyPy"}}[implementation]
+said = {{
+    "python_version": version.rpartition(".")[0],
+    "python_full_version": version,
+    "implementation_name": name.lower(),
+    "implementation_version": version,
+    "platform_python_implementation": name,
+}}
+
+class Markers:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "pip._vendor.packaging.markers":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            own = module.default_environment
+            module.default_environment = lambda: {{**own(), **said}}
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Markers)
+{START}"""
+"""As ``START``, to fetch for another Python, whose version and implementation come first.
+
+pip's options for that choose among wheels and judge what they require of Python. The conditions behind a dependency
+are always judged by the Python that runs pip, so they are told what the other one is.
+"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
@@ -133,17 +133,29 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return found[-1] if found else None
 
 
+async def _nothing() -> Collection[str]:
+    return ()
+
+
+async def _wanted(outcome: Outcome, own: Callable[[], Awaitable[Collection[str]]]) -> Package | None:
+    if missing_package(outcome) is None:
+        return None
+    names = await own()
+    return missing_package(outcome, own=names.__contains__)
+
+
 async def rerun_with_installs(
     run: Callable[[float], Awaitable[Outcome]],
     installs: Installs,
     workspace: Workspace,
     *,
     deadline_s: float,
-    own: Callable[[str], bool] = lambda _: False,
+    own: Callable[[], Awaitable[Collection[str]]] = _nothing,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Runs, and again after each missing import that could be installed. ``run`` is told how many seconds are left.
 
+    ``own`` is asked after a run for what lies beside the program: it may have been made by the run itself.
     At most five packages, never the same twice, all within ``deadline_s``. The notes say what was done and stand in
     front of the result; the outcome is that of the last run.
     """
@@ -151,7 +163,7 @@ async def rerun_with_installs(
     outcome = await run(deadline_s)
     tried: set[tuple[str, str]] = set()
     notes: list[str] = []
-    while (package := missing_package(outcome, own=own)) is not None:
+    while (package := await _wanted(outcome, own)) is not None:
         if package.key in tried:
             notes.append(f"{package.name} was installed and its import is still missing: check the name of the import.")
             break

@@ -82,9 +82,17 @@ class ScriptPackages(Protocol):
         ...
 
     async def run(
-        self, run: Callable[[float], Awaitable[Outcome]], workspace: Workspace, *, deadline_s: float
+        self,
+        run: Callable[[float], Awaitable[Outcome]],
+        workspace: Workspace,
+        *,
+        deadline_s: float,
+        folders: Sequence[str],
     ) -> tuple[Outcome, Sequence[str]]:
-        """Runs, and again after each missing import that it could install, within ``deadline_s`` in all."""
+        """Runs, and again after each missing import that it could install, within ``deadline_s`` in all.
+
+        What has the name of a file in ``folders`` is no package.
+        """
         ...
 
 
@@ -218,7 +226,9 @@ class ScriptRunner:
                 named = one_line(", ".join(dict.fromkeys(wanted)))
                 notes.append(f"This script asks for packages ({named}); installing is not enabled on this host.")
         else:
-            outcome, more = await self._packages.run(once, workspace, deadline_s=launch.deadline_s)
+            outcome, more = await self._packages.run(
+                once, workspace, deadline_s=launch.deadline_s, folders=(request.directory,)
+            )
             notes += more
         produced = await asyncio.to_thread(changed_files, workspace, before)
         if self._keep is not None and produced:
