@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from satchel.chat.messages import ToolOutput
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import ToolFinished, TurnStarted
 from satchel.engine.runtime import Runtime
+from satchel.errors import SetupError
 from satchel.execution.artifacts import Artifacts
 from satchel.execution.options import ExecutionOptions, SandboxMode
 from satchel.execution.workbench import Execution
@@ -75,6 +77,8 @@ async def test_a_script_of_a_skill_answers_what_only_it_knows(tmp_path: Path, ba
         started = events[0]
     assert isinstance(started, TurnStarted)
     assert started.confinement == execution.executor.confinement
+    assert started.confinement is not None
+    assert asdict(started.confinement)["is_full"] is True
     assert "fuel 371.37" in told(model.requests[-1])[-1]
     assert "exit code 0" in told(model.requests[-1])[-1]
     assert done.rounds == 3
@@ -228,7 +232,7 @@ async def test_a_floor_refuses_an_older_bubblewrap() -> None:
     assert not isinstance(found.executor, BubblewrapExecutor)
 
 
-@pytest.mark.parametrize("mode", ["required", "preferred", "off"])
+@pytest.mark.parametrize("mode", ["required", "preferred"])
 async def test_without_a_sandbox_no_code_runs_and_the_model_is_told(
     tmp_path: Path, base: Path, mode: SandboxMode
 ) -> None:
@@ -240,3 +244,14 @@ async def test_without_a_sandbox_no_code_runs_and_the_model_is_told(
     await collect(Runtime(models=model, source=source, hosts=skill_hosts, execution=execution), ask())
     assert "no OS sandbox" in told(model.requests[-1])[0]
     assert names(base) == []
+
+
+def test_a_sandbox_that_is_off_is_refused_where_code_may_run_until_that_is_said() -> None:
+    with pytest.raises(SetupError) as caught:
+        ExecutionOptions(code=True, sandbox="off")
+    assert caught.value.code == "setting-invalid"
+    assert "unconfined" in caught.value.message
+    with pytest.raises(SetupError):
+        replace(ExecutionOptions(code=True), sandbox="off")
+    ExecutionOptions(code=True, sandbox="off", unconfined=True)
+    ExecutionOptions(scripts=True, sandbox="off")

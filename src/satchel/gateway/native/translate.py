@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 
 from satchel.chat.capabilities import ModelInfo
 from satchel.chat.codec.openai_chat import encode_message, encode_usage
@@ -92,7 +93,8 @@ class _Answer:
         match event:
             case TurnStarted():
                 session = self._held.session_id if self._held else None
-                return {"session": session, "turn": event.turn_id, "model": event.model or UNNAMED}
+                head: Frame = {"session": session, "turn": event.turn_id, "model": event.model or UNNAMED}
+                return head | ({"confinement": asdict(event.confinement)} if event.confinement else {})
             case TextDelta():
                 text = self._joiner.feed(event)
                 return {"text": text} if text else {}

@@ -74,15 +74,31 @@ class LoadedBody(BaseModel):
     bytes: int
 
 
+class ConfinementBody(BaseModel):
+    """What confines the programs of a turn. ``is_full``: files, network and home are all held; ``gaps`` say what is not."""
+
+    backend: str
+    version: str
+    writes: bool
+    network: bool
+    home: bool
+    process_tree: bool
+    hosts: bool
+    gaps: list[str]
+    is_full: bool
+
+
 class TurnBody(BaseModel):
     """The whole answer of a request with ``"stream": false``: what the frames of a stream hold, by the same names.
 
-    ``usage`` is summed over all generations of the turn; its ``rounds`` has one entry a generation.
+    ``usage`` is summed over all generations of the turn; its ``rounds`` has one entry a generation. ``confinement`` is
+    absent where no program can run.
     """
 
     session: str | None
     turn: str
     model: str
+    confinement: ConfinementBody | None = None
     text: str
     reasoning: str
     steps: list[StepBody]
