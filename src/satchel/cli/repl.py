@@ -246,6 +246,7 @@ class _Repl:
         self._say(f"What answers cost is {'said' if self._shows_cost else 'not said'} from now on.")
 
     async def _save(self, rest: str) -> None:
+        await self._talk.collect()
         made, execution = self._talk.produced, self._talk.runtime.execution
         if not made.paths:
             self._say("No files were made in this conversation.")

@@ -14,6 +14,7 @@ from satchel.execution.ledger import ReadLedger
 from satchel.execution.numbered import line_count, numbered
 from satchel.execution.publish import Change
 from satchel.execution.syntax import MOST_FILES, SyntaxChecker
+from satchel.execution.tracking import FileTracker
 from satchel.execution.workspace import Workspace
 
 PAGE_LINES = 400
@@ -35,13 +36,23 @@ class Done:
 class FileSession:
     """The files of one workspace for one conversation. Without a ``checker``, nothing is parsed after a change.
 
+    ``tracker`` is what all tools of the workspace share.
+
     Every method raises ``FileError`` or ``PathError``, and then nothing was changed.
     """
 
-    def __init__(self, workspace: Workspace, *, ledger: ReadLedger, checker: SyntaxChecker | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        ledger: ReadLedger,
+        checker: SyntaxChecker | None = None,
+        tracker: FileTracker | None = None,
+    ) -> None:
         self._files = WorkFiles(workspace)
         self._ledger = ledger
         self._checker = checker
+        self._tracker = tracker
         # Calls of one round run together: each is worked out on what the one before it left.
         self._one_at_a_time = asyncio.Lock()
 
@@ -150,6 +161,8 @@ class FileSession:
 
     def _publish(self, planned: Planned) -> None:
         self._files.publish(planned.changes)
+        if self._tracker is not None:
+            self._tracker.wrote(change.path for change in planned.changes)
         for change in planned.changes:
             if change.data is not None:
                 self._ledger.wrote(change.path, change.data)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from satchel.context.budget import format_bytes
+from satchel.execution.tracking import News
 from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Confinement, Outcome, Stopped
 from satchel.skills.oneline import one_line
 
+_NO_NEWS = News()
 _STOPPED: dict[Stopped, str] = {
     "": "stopped by the host",
     "deadline": "stopped at the time limit",
@@ -23,7 +25,7 @@ def render_outcome(
     outcome: Outcome,
     confinement: Confinement,
     *,
-    produced: Sequence[ProducedFile],
+    news: News = _NO_NEWS,
     notes: Sequence[str] = (),
     exit_note: str = "",
 ) -> str:
@@ -42,14 +44,21 @@ def render_outcome(
             lines += [f"{name}:", text.rstrip("\r\n")]
     if not outcome.stdout.text.strip() and not outcome.stderr.text.strip():
         lines.append("(no output)")
-    if produced:
-        lines += [
-            "Files produced:",
-            *(f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in produced[:MOST_SHOWN]),
-        ]
-    if len(produced) > MOST_SHOWN:
-        lines.append(f"(and {len(produced) - MOST_SHOWN} more, which are not listed)")
-    return "\n".join(lines)
+    return "\n".join((*lines, *file_lines("Files produced:", news.made), *since_lines(news.since)))
+
+
+def since_lines(files: Sequence[ProducedFile]) -> list[str]:
+    """What programs in the background wrote between two calls; [] for nothing."""
+    return file_lines("Written in the background since the last call:", files)
+
+
+def file_lines(title: str, files: Sequence[ProducedFile]) -> list[str]:
+    """The title and a line for each file, some of them when they are many; [] when there are none."""
+    if not files:
+        return []
+    shown = [f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in files[:MOST_SHOWN]]
+    more = [f"(and {len(files) - MOST_SHOWN} more, which are not listed)"] if len(files) > MOST_SHOWN else []
+    return [title, *shown, *more]
 
 
 def how_it_ended(outcome: Outcome) -> str:

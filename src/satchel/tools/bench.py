@@ -72,7 +72,7 @@ class _OnBench:
         return self._tool.spec
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        run_id = self._bench.run_id if self._bench.artifacts is not None else ""
+        run_id = self._bench.shelf_id
 
         def report(progress: Progress) -> None:
             context.report(replace(progress, run=run_id) if progress.files else progress)
