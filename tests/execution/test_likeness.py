@@ -47,7 +47,7 @@ def test_a_place_above_the_first_line_is_the_first_line() -> None:
 
 def test_nothing_alike_is_shown_where_nothing_is_alike() -> None:
     error = refused(FILE, " SELECT name FROM users\n-WHERE id IN (1, 2)\n+x")
-    assert error.hint == "None of its lines is in app.py. Is it the right file? Read it before you patch it."
+    assert error.hint == "None of its lines is in app.py. Is it the right file? Read it before you change it."
     assert refused("a\nb\nc\n", "-ab\n+x").hint.startswith("None of its lines")  # too short to be like anything
 
 

@@ -176,13 +176,14 @@ def plan_edit(path: str, before: FileContent, old: str, new: str, *, everywhere:
     )
 
 
-def missing(files: WorkFiles, path: str, *, verb: str) -> PathError:
-    """The failure of a change of a file that is not there, with the names that may have been meant."""
+def missing(files: WorkFiles, path: str, *, verb: str = "") -> PathError:
+    """The failure for a file that is not there, with the names that may have been meant. ``verb`` "" is to read it."""
     near = files.near(path)
     hint = (
         f"Did you mean {', '.join(map(one_line, near))}?" if near else "List the files with shell, for example with ls."
     )
-    return PathError("path-not-found", f"There is no file {path} to be {verb}. No change was made.", hint=hint)
+    said = f"There is no file {path}" + (f" to be {verb}, so nothing was changed." if verb else ".")
+    return PathError("path-not-found", said, hint=hint)
 
 
 def _starts(text: str, old: str) -> list[int]:

@@ -72,7 +72,10 @@ def where_it_could_be(
     if at < 0 and unknown:
         at = _nearest(file, unknown[-1:], cursor, likeness)
     code = "edit-mismatch" if is_edit else "patch-mismatch"
-    return FileError(code, " ".join(said), hint=_shown(file, context, cursor, at, path))
+    hint = _shown(file, context, cursor, at, path)
+    if is_edit and not line_count(file.lines):
+        hint = f"{path} is empty."
+    return FileError(code, " ".join(said), hint=hint)
 
 
 def _nearest(file: Haystack, context: Sequence[str], cursor: int, likeness: Likeness) -> int:
@@ -125,6 +128,6 @@ def _shown(file: Haystack, context: Sequence[str], cursor: int, at: int, path: s
     elif 0 < cursor < count:
         at, lead = cursor, f"The hunk was looked for from line {cursor + 1} of {path} on:"
     else:
-        return f"None of its lines is in {path}. Is it the right file? Read it before you patch it."
+        return f"None of its lines is in {path}. Is it the right file? Read it before you change it."
     shown = excerpt(file.lines, at - _LINES_ABOVE, at + max(len(context), _FEWEST_SHOWN) + 1)
     return f"{lead}\n{shown}\nCopy the lines as they are, without the numbers."

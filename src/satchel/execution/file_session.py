@@ -21,6 +21,7 @@ PAGE_LINES = 400
 _MOST_LINES = 4000
 _PAGE_CHARS = 48 * 1024
 _LINE_CHARS = 2000
+_AS_PATCHED = "The files hold what the patch says; there is no need to read them back."
 _NOT_AGAIN = "what you wrote; there is no need to read it back."
 
 
@@ -88,7 +89,7 @@ class FileSession:
             if not planned.changes:
                 return Done(text="\n".join(("The files hold this already; nothing was written.", *planned.notes)))
             head = f"Patched {len(patches)} file{'' if len(patches) == 1 else 's'}:"
-            tail = "The files hold what the patch says; there is no need to read them back."
+            tail = _AS_PATCHED if planned.written else "What the patch removes is gone; there is no need to look."
             return await self._done(planned, "\n".join((head, *planned.lines, tail)))
 
     async def patch_command(self, command: str, cwd: str) -> Done | None:
@@ -109,12 +110,12 @@ class FileSession:
                     error.code, error.message, hint=f"List it with shell, for example ls -la {path}."
                 ) from error
             if error.code == "path-not-found":
-                raise missing(self._files, path, verb="read") from error
+                raise missing(self._files, path) from error
             raise
         lines = content.text.removeprefix("\ufeff").split("\n")
         total = line_count(lines)
         if start > max(1, total):
-            raise PathError("offset-past-end", f"{path} has {total} lines, so line {start} is past its end.")
+            raise PathError("offset-past-end", f"{path} has {_counted(total)}, so line {start} is past its end.")
         if self._ledger.read(path, content.data, start, count):
             return Done(text=f"{path} is unchanged since you last read it, so it is not shown again.", path=path)
         return Done(text=_page(path, lines, total, start, count), path=path)
@@ -169,8 +170,11 @@ class FileSession:
 
 
 def _lines(text: str) -> str:
-    count = line_count(text.split("\n"))
-    return f"{count} line{'' if count == 1 else 's'}"
+    return _counted(line_count(text.split("\n")))
+
+
+def _counted(lines: int) -> str:
+    return f"{lines} line{'' if lines == 1 else 's'}"
 
 
 def _texts(planned: Planned) -> dict[str, str]:

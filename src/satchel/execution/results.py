@@ -31,9 +31,11 @@ def render_outcome(
 ) -> str:
     """``title`` says what ran, like "Ran scripts/audit.py". ``notes`` come first, what was printed is kept as it is.
 
-    ``exit_note`` explains an exit code that is no failure.
+    ``exit_note`` explains an exit code that is no failure. What did fail says so first: faces without a place for
+    failures write "Error: " in front of the text, and a note must not pass for the error.
     """
-    lines = [*notes, f"{title} ({how_it_ended(outcome)}, sandbox: {confinement.backend})"]
+    said = f"{title} ({how_it_ended(outcome)}, sandbox: {confinement.backend})"
+    lines = [*notes, said] if outcome.exit_code == 0 or exit_note else [said, *notes]
     if exit_note:
         lines.append(exit_note)
     if confinement.gaps:
@@ -65,4 +67,9 @@ def how_it_ended(outcome: Outcome) -> str:
     """The exit code, or why and after how long the host stopped it."""
     if outcome.exit_code is not None:
         return f"exit code {outcome.exit_code}"
-    return f"{_STOPPED[outcome.stopped]} after {outcome.duration_s:.0f} s"
+    return f"{_STOPPED[outcome.stopped]} after {seconds(outcome.duration_s)}"
+
+
+def seconds(value: float) -> str:
+    """A time for a sentence; less than one is not told as none."""
+    return f"{value:.1f} s" if value < 1 else f"{value:.0f} s"

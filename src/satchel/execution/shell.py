@@ -20,7 +20,7 @@ from satchel.execution.jobs import MAX_RUNNING, Jobs, about_others, left_behind
 from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.output_paths import relative, relative_capture, relative_paths, with_text
 from satchel.execution.requests import CommandPlan, plan_command
-from satchel.execution.results import render_outcome, since_lines
+from satchel.execution.results import render_outcome, seconds, since_lines
 from satchel.execution.shell_call import CommandPatches, Keep, ShellInstaller, ShellRequest, ShellRun, wrong_text
 from satchel.execution.shell_state import SessionState, Wrapper, inside_directory, shift_lines
 from satchel.execution.tracking import FileTracker, News
@@ -119,10 +119,6 @@ class CodeSession:
         if wrong:
             return ShellRun(text=wrong, code="command-refused")
         here = await asyncio.to_thread(self._state.directory)
-        notes = [
-            *self.jobs.take_ended(),
-            *self._moved(here, "The directory of the last command cannot be entered any more. "),
-        ]
         cwd = await asyncio.to_thread(self._directory, request.workdir, here)
         if not cwd:
             return self._no_directory(request.workdir)
@@ -130,6 +126,11 @@ class CodeSession:
             return patched
         if answer := await self._about_jobs(request.command):
             return answer
+        # Only where they are told: what is taken is not said again.
+        notes = [
+            *self.jobs.take_ended(),
+            *self._moved(here, "The directory of the last command cannot be entered any more. "),
+        ]
         plan = await asyncio.to_thread(self._plan, request.command, cwd)
         refused = plan.refusal or await self._install(plan, notes)
         if refused:
@@ -204,7 +205,7 @@ class CodeSession:
     def _not_run(self, command: str, reason: str, notes: Sequence[str]) -> ShellRun:
         self._forget_attempts()
         warning = repeat_warning(self.attempts.record(command, failed=True))
-        return ShellRun(text="\n".join((*notes, reason, *_given(warning))), code="command-refused")
+        return ShellRun(text="\n".join((reason, *notes, *_given(warning))), code="command-refused")
 
     async def _about_jobs(self, command: str) -> ShellRun | None:
         """``jobs`` and ``kill %N`` are about the host's jobs: a fresh shell has none of its own."""
@@ -213,11 +214,13 @@ class CodeSession:
             return None
         if match["list"]:
             return self._about(await self._news(), self.jobs.listing())
-        ended = await self.jobs.end(int(match["number"]))
+        number = int(match["number"])
+        was_running = number in {job.number for job in self.jobs.running}
+        ended = await self.jobs.end(number)
         if ended is None:
-            text = f"There is no background job %{match['number']}. {self.jobs.listing()}"
+            text = f"There is no background job %{number}.\n{self.jobs.listing()}"
             return ShellRun(text=text, code="job-not-found")
-        return self._about(await self._news(), f"Background job {ended.line}")
+        return self._about(await self._news(), f"{'Ended' if was_running else 'It had ended before'}: {ended.line}")
 
     async def _news(self) -> tuple[ProducedFile, ...]:
         """What jobs wrote since the last call, kept."""
@@ -263,11 +266,12 @@ class CodeSession:
     async def _start(self, call: _Call, shell: Shell) -> ShellRun:
         """Starts a background job and says how to follow and to end it."""
         if len(self.jobs.running) >= MAX_RUNNING:
-            text = f"{MAX_RUNNING} background jobs run already; end one with the command kill %N first.\n"
-            return ShellRun(text=text + self.jobs.listing(), code="too-many-jobs")
+            text = f"{MAX_RUNNING} background jobs run already; end one with the command kill %N first."
+            return ShellRun(text="\n".join((text, *call.notes, self.jobs.listing())), code="too-many-jobs")
         wrapper = await self._wrapper(call, shell, keeps_state=False)
         if wrapper is None:
-            return ShellRun(text="This host cannot run commands in the background.", code="command-refused")
+            text = "This host cannot run commands in the background."
+            return ShellRun(text="\n".join((text, *call.notes)), code="command-refused")
         since = await self._news()
         try:
             launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
@@ -280,7 +284,7 @@ class CodeSession:
         lines = [
             *call.notes,
             f"Started in the background as job %{job.number} (sandbox: {self.executor.confinement.backend}).",
-            f"It prints to {log} and is ended after {call.timeout_s:.0f} s.",
+            f"It prints to {log} and is ended after {seconds(call.timeout_s)}.",
             f"Look at it with tail {log}, list jobs with jobs, end it with kill %{job.number}.",
         ]
         if not self.has_network:
