@@ -72,4 +72,4 @@ def how_it_ended(outcome: Outcome) -> str:
 
 def seconds(value: float) -> str:
     """A time for a sentence; less than one is not told as none."""
-    return f"{value:.1f} s" if value < 1 else f"{value:.0f} s"
+    return f"{max(value, 0.1):.1f} s" if value < 1 else f"{value:.0f} s"
