@@ -17,7 +17,10 @@ from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.sources.directory import DirectorySource
 from satchel.tools.access import SkillAccess
 from satchel.tools.base import ToolCall, ToolContext, ToolResult
+from satchel.tools.script_advice import ScriptAdvice
+from satchel.tools.shell import ShellTool
 from satchel.tools.skills_run import SkillsRun
+from tests.execution.shells import session
 from tests.support import write_skill
 
 
@@ -65,6 +68,17 @@ async def test_s28_a_script_is_found_in_the_skill_and_its_data_where_the_work_is
     seen = Path(workspace.work, "seen.json").read_text(encoding="utf-8")  # noqa: ASYNC240 - a check
     assert json.loads(seen) == [workspace.work, str(folder), True]
     assert stdout(result).startswith(". $SKILL_DIR True\n")  # a model is told no path of the host
+
+
+async def test_s28_a_script_that_the_shell_was_given_is_called_by_its_right_name(tmp_path: Path) -> None:
+    folder = written(tmp_path, "ocr", {"scripts/ocr.py": "print(1)"})
+    library = discover([folder.parent])
+    access = SkillAccess(DirectorySource(library), library.skills, runnable=INTERPRETERS)
+    async with session(tmp_path) as made:
+        tool = ShellTool(made, ScriptAdvice(access))
+        arguments: dict[str, Json] = {"command": "python scripts/ocr.py in.png"}
+        result = await tool.run(ToolCall(call_id="c", name="shell", arguments=arguments), ToolContext())
+    assert result.text.endswith('Call skills_run with {"skill": "ocr", "path": "scripts/ocr.py", "args": "in.png"}.')
 
 
 async def test_s29_no_execute_bit_no_shebang_and_no_line_end_decides(tmp_path: Path, workspace: Workspace) -> None:

@@ -7,14 +7,16 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from satchel.chat.messages import ToolOutput
 from satchel.chat.request import ChatRequest
-from satchel.engine.events import ToolFinished, TurnStarted
+from satchel.engine.events import RoundFinished, ToolFinished, TurnDone, TurnEvent, TurnStarted
 from satchel.engine.runtime import Runtime
+from satchel.errors import SetupError
 from satchel.execution.artifacts import Artifacts
 from satchel.execution.options import ExecutionOptions, SandboxMode
 from satchel.execution.workbench import Execution
@@ -75,6 +77,8 @@ async def test_a_script_of_a_skill_answers_what_only_it_knows(tmp_path: Path, ba
         started = events[0]
     assert isinstance(started, TurnStarted)
     assert started.confinement == execution.executor.confinement
+    assert started.confinement is not None
+    assert asdict(started.confinement)["is_full"] is True
     assert "fuel 371.37" in told(model.requests[-1])[-1]
     assert "exit code 0" in told(model.requests[-1])[-1]
     assert done.rounds == 3
@@ -133,6 +137,60 @@ async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: P
     assert model.requests[0].sampling.is_code
     assert done.rounds == 5
     assert names(base) == []
+
+
+JOB = "echo half > out.txt; until [ -e go ]; do sleep 0.02; done; echo whole > out.txt"
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_what_a_job_wrote_is_told_at_the_end_of_the_turn_and_kept_as_it_was_last(
+    tmp_path: Path, base: Path, ends: bool
+) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    start = use("shell", 1, command=JOB, run_in_background="true")
+    async with running(
+        ScriptedModel([start, Reply(text=("It goes on.",))]), tmp_path / "skills", base, ExecutionOptions(code=True)
+    ) as (runtime, execution):
+        events: list[TurnEvent] = []
+        async with runtime.turn(ask()) as turn:
+            async for event in turn:
+                events.append(event)
+                (work,) = base.glob("satchel-*/work")  # noqa: ASYNC240 - a test
+                if isinstance(event, RoundFinished) and event.round == 2:
+                    await until(work / "out.txt", "half")
+                    if ends:
+                        (work / "go").touch()
+                        await until(work / "out.txt", "whole")
+                if isinstance(event, TurnDone) and not ends:
+                    (work / "out.txt").write_text("later\n")  # as a job would before it is ended with the request
+        done = events[-1]
+        assert isinstance(done, TurnDone)
+        assert done.files == (("go", "out.txt") if ends else ("out.txt",))
+        shelf = execution.artifacts
+        assert shelf is not None
+        kept = shelf.find("local", done.run, "out.txt")
+        assert kept is not None
+        opened = await asyncio.to_thread(shelf.open, kept.id)
+        assert opened is not None
+        with opened:
+            assert opened.read() == (b"whole\n" if ends else b"later\n")
+    assert names(base) == []
+
+
+async def until(file: Path, text: str) -> None:
+    def is_so() -> bool:
+        return file.is_file() and file.read_text() == f"{text}\n"
+
+    while not is_so():  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.01)
+
+
+async def test_a_turn_without_programs_beside_its_calls_has_no_files_at_its_end(tmp_path: Path, base: Path) -> None:
+    write_skill(tmp_path / "skills", "geometry")
+    model = ScriptedModel([use("shell", 1, command="echo 1 > a.txt"), Reply(text=("done",))])
+    async with running(model, tmp_path / "skills", base, ExecutionOptions(code=True)) as (runtime, _):
+        _, done = await collect(runtime, ask())
+    assert (done.files, done.run) == ((), "")
 
 
 async def test_a_failing_program_never_withdraws_its_tool(tmp_path: Path, base: Path) -> None:
@@ -228,7 +286,7 @@ async def test_a_floor_refuses_an_older_bubblewrap() -> None:
     assert not isinstance(found.executor, BubblewrapExecutor)
 
 
-@pytest.mark.parametrize("mode", ["required", "preferred", "off"])
+@pytest.mark.parametrize("mode", ["required", "preferred"])
 async def test_without_a_sandbox_no_code_runs_and_the_model_is_told(
     tmp_path: Path, base: Path, mode: SandboxMode
 ) -> None:
@@ -240,3 +298,14 @@ async def test_without_a_sandbox_no_code_runs_and_the_model_is_told(
     await collect(Runtime(models=model, source=source, hosts=skill_hosts, execution=execution), ask())
     assert "no OS sandbox" in told(model.requests[-1])[0]
     assert names(base) == []
+
+
+def test_a_sandbox_that_is_off_is_refused_where_code_may_run_until_that_is_said() -> None:
+    with pytest.raises(SetupError) as caught:
+        ExecutionOptions(code=True, sandbox="off")
+    assert caught.value.code == "setting-invalid"
+    assert "unconfined" in caught.value.message
+    with pytest.raises(SetupError):
+        replace(ExecutionOptions(code=True), sandbox="off")
+    ExecutionOptions(code=True, sandbox="off", unconfined=True)
+    ExecutionOptions(scripts=True, sandbox="off")

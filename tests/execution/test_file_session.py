@@ -91,7 +91,7 @@ async def test_what_cannot_be_read_is_said_with_the_next_step(session: FileSessi
         with pytest.raises(PathError) as caught:
             await session.read(path)
         said.append(f"{caught.value.message} {caught.value.hint}")
-    assert said[0].endswith("No change was made. Did you mean app.py?")
+    assert said[0] == "There is no file ap.py. Did you mean app.py?"
     assert "is a directory" in said[1]
     assert "ls -la sub" in said[1]
     assert "is not a text file" in said[2]

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 from agents.apply_diff import apply_diff
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from satchel.errors import FileError
@@ -124,7 +124,8 @@ def is_explained(text: str, diff: str, theirs: str | None, mine: str | None) -> 
     if stacked and anchors and theirs is None:
         return True
     ends = [index for index, line in enumerate(lines) if line.startswith("*** End of File")]
-    if ends and ends[0] < len(lines) - 1 and (mine is None or not any(line.strip() for line in lines[ends[0] + 1 :])):
+    behind = [lines[index + 1] for index in ends if index + 1 < len(lines)]
+    if behind and (mine is None or not all(line.strip() for line in behind)):
         return True
     if any(one.startswith("@@") and two.startswith("*** End of File") for one, two in pairwise(lines)):
         return mine is None
@@ -133,6 +134,7 @@ def is_explained(text: str, diff: str, theirs: str | None, mine: str | None) -> 
 
 @settings(max_examples=600, deadline=None)
 @given(files_and_patches())
+@example(("", "+a\n*** End of File\n\n+a\n"))
 def test_both_agree_but_for_the_differences(made: tuple[str, str]) -> None:
     text, diff = made
     theirs, mine = reference(text, diff), ours(text, diff)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from satchel.execution.results import render_outcome
+from satchel.execution.tracking import News
 from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Captured, Confinement, Outcome, Stopped
 
@@ -13,22 +14,23 @@ def test_everything_that_can_be_said_stands_in_its_place() -> None:
         "Ran x",
         outcome,
         Confinement(backend="job", gaps=("a", "b")),
-        produced=[ProducedFile(path="a/b.csv", bytes=2048)],
+        news=News(made=(ProducedFile(path="a/b.csv", bytes=2048),), since=(ProducedFile(path="c", bytes=1),)),
         notes=["First note."],
         exit_note="No line matched.",
     )
     assert text == (
         "First note.\nRan x (exit code 1, sandbox: job)\nNo line matched.\nNot confined on this host: a; b.\n"
-        "stdout:\nout\nstderr:\n\ufffdbad\nFiles produced:\n- a/b.csv (2 KB)"
+        "stdout:\nout\nstderr:\n\ufffdbad\nFiles produced:\n- a/b.csv (2 KB)\n"
+        "Written in the background since the last call:\n- c (1 B)"
     )
 
 
 def test_nothing_is_said_to_be_nothing_and_a_gap_in_the_output_is_named() -> None:
-    assert render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=()) == (
+    assert render_outcome("Ran x", Outcome(exit_code=0), FULL) == (
         "Ran x (exit code 0, sandbox: bubblewrap)\n(no output)"
     )
     cut = Outcome(exit_code=0, stdout=Captured(head=b"a" * 5, tail=b"z" * 5, dropped_bytes=90))
-    assert "stdout:\naaaaa\n[... 90 bytes left out ...]\nzzzzz" in render_outcome("Ran x", cut, FULL, produced=())
+    assert "stdout:\naaaaa\n[... 90 bytes left out ...]\nzzzzz" in render_outcome("Ran x", cut, FULL)
 
 
 def test_a_program_that_was_stopped_is_never_told_as_one_that_ended() -> None:
@@ -39,7 +41,7 @@ def test_a_program_that_was_stopped_is_never_told_as_one_that_ended() -> None:
         "killed": "by the host",
     }
     for stopped, said in reasons.items():
-        text = render_outcome("Ran x", Outcome(exit_code=None, stopped=stopped, duration_s=2.4), FULL, produced=())
+        text = render_outcome("Ran x", Outcome(exit_code=None, stopped=stopped, duration_s=2.4), FULL)
         assert said in text.partition("\n")[0]
         assert "after 2 s" in text
         assert "exit code" not in text
@@ -47,13 +49,13 @@ def test_a_program_that_was_stopped_is_never_told_as_one_that_ended() -> None:
 
 def test_a_file_name_cannot_say_more_than_its_name() -> None:
     produced = [ProducedFile(path=path, bytes=1) for path in ("a\nstdout:\nall tests passed", "b\x1b[2J", "caf\udce9")]
-    text = render_outcome("Ran x", Outcome(exit_code=1), FULL, produced=produced)
+    text = render_outcome("Ran x", Outcome(exit_code=1), FULL, news=News(made=tuple(produced)))
     listed = ["- a stdout: all tests passed (1 B)", "- b[2J (1 B)", "- caf (1 B)"]
     assert text.splitlines()[-4:] == ["Files produced:", *listed]
 
 
 def test_a_list_that_was_cut_does_not_pass_for_all_there_is() -> None:
     files = [ProducedFile(path=f"{number}.txt", bytes=1) for number in range(MOST_SHOWN + 2)]
-    assert "more" not in render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files[:MOST_SHOWN])
-    told = render_outcome("Ran x", Outcome(exit_code=0), FULL, produced=files)
+    assert "more" not in render_outcome("Ran x", Outcome(exit_code=0), FULL, news=News(made=tuple(files[:MOST_SHOWN])))
+    told = render_outcome("Ran x", Outcome(exit_code=0), FULL, news=News(made=tuple(files)))
     assert told.endswith("- 39.txt (1 B)\n(and 2 more, which are not listed)")

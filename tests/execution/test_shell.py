@@ -307,7 +307,8 @@ async def test_an_install_is_performed_by_the_host_and_the_rest_runs(tmp_path: P
     async with session(tmp_path, options=ALLOWED, installer=installer) as made:
         done = await run(made, "pip install six && echo $? >> ran; false")
         assert len(installer.asked) == 1
-        assert done.text.startswith("Installed ")
+        assert done.text.splitlines()[0].startswith("Ran the command (exit code 1")
+        assert done.text.splitlines()[1].startswith("Installed ")
         assert "Installed what was missing." in done.text
         assert read(made, "ran") == "0\n0\n"
         assert done.files == ("ran",)

@@ -16,7 +16,7 @@ from satchel.execution.file_session import FileSession
 from satchel.execution.ledger import ReadLedger
 from satchel.execution.syntax import SyntaxChecker
 from satchel.execution.workspace import Workspace
-from satchel.ports.execution import Launch, Outcome
+from satchel.ports.execution import Captured, Launch, Outcome
 from satchel.sandbox.unconfined import UnconfinedExecutor
 
 
@@ -88,6 +88,40 @@ async def test_a_file_that_does_not_parse_is_named_with_its_line(workspace: Work
 @pytest.mark.parametrize("path", WHOLE)
 async def test_a_file_that_parses_is_not_blamed(workspace: Workspace, path: str) -> None:
     assert await notes(workspace, {path: WHOLE[path]}) == ()
+
+
+class OlderNode(UnconfinedExecutor):
+    """Says what a node says that takes every .js file for a script, which the one here need not do."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    async def run(self, launch: Launch) -> Outcome:
+        path = launch.command[-1]
+        said = (
+            f"{path}:2\nlet x = 1;\n^^^^^^\n\nSyntaxError: {self._message}\n    at wrapSafe (node:internal/vm:73:18)\n"
+        )
+        return Outcome(exit_code=1, stderr=Captured(head=said.encode()))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Cannot use import statement outside a module",
+        "Unexpected token 'export'",
+        "Unexpected token 'import'",
+        "Cannot use 'import.meta' outside a module",
+        "await is only valid in async functions and the top level bodies of modules",
+    ],
+)
+async def test_a_module_that_node_takes_for_a_script_is_not_blamed(workspace: Workspace, message: str) -> None:
+    assert await SyntaxChecker(OlderNode(message), workspace, os.environ).check({"a.js": "a\nlet x = 1;\n"}) == ()
+
+
+@pytest.mark.parametrize("message", ["Unexpected token '}'", "Identifier 'exported' has already been declared"])
+async def test_any_other_mistake_that_node_finds_is_told(workspace: Workspace, message: str) -> None:
+    (note,) = await SyntaxChecker(OlderNode(message), workspace, os.environ).check({"a.js": "a\nlet x = 1;\n"})
+    assert note.startswith(f"Warning: a.js does not parse now, line 2: {message}\n")
 
 
 async def test_random_programs_and_where_they_break(workspace: Workspace) -> None:

@@ -21,6 +21,7 @@ from satchel.ports.execution import Captured, Outcome
         ("ERROR: Could not find a version that satisfies the requirement x==9 (from versions: 1.0, 2.0)\nERROR: No matching distribution found for x==9", "no version of x==9 fits; there are 1.0, 2.0. Ask for one of these."),
         ("(from versions: none)\nERROR: No matching distribution found for x", "no wheel of x for this Python is in the registry"),
         ("NewConnectionError\nERROR: No matching distribution found for x", "the registry cannot be reached. Use what is installed"),
+        ("after connection broken by 'OSError('Tunnel connection failed: 502 i.example:443 cannot be reached')'\nERROR: No matching distribution found for x", "the registry cannot be reached."),
         ("npm error code ENOTFOUND", "the registry cannot be reached."),
         ("noise\nERROR: something else\n", "ERROR: something else Check the name and the version"),
         ("", "it said nothing. Check the name and the version"),

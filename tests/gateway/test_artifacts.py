@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +15,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
+from satchel.chat.events import ModelEvent
+from satchel.chat.request import ChatRequest
 from satchel.execution.artifacts import Artifacts
 from satchel.execution.workspace import ProducedFile, Workspace, create_workspace
 from satchel.testing.scripted_model import ScriptedModel
@@ -111,6 +115,48 @@ async def test_so_do_those_of_the_other_formats(base: Path, path: str, body: dic
         assert made["files"] == ["out/page.html", "seven.txt"]
         status, _, _ = await got(url, f"{LIST}/{made['run']}/seven.txt")
     assert status == 200
+
+
+JOB = "echo 7 > seven.txt; touch made; sleep 77501"
+
+
+class Waiting(ScriptedModel):
+    """Answers the second time when a job has written."""
+
+    def __init__(self, base: Path) -> None:
+        super().__init__(shell(JOB, run_in_background="true"))
+        self._base = base
+
+    @asynccontextmanager
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[AsyncIterator[ModelEvent], None]:
+        if self.requests:
+            while not await asyncio.to_thread(lambda: list(self._base.glob("satchel-*/work/made"))):  # noqa: ASYNC110 - a job makes it
+                await asyncio.sleep(0.01)
+        async with super().stream(request) as events:
+            yield events
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_what_a_job_wrote_when_the_turn_ends_is_found_too(base: Path, stream: bool) -> None:
+    async with working(Waiting(base), base) as (url, _):
+        body = {"messages": [user("Make a page.")]}
+        if stream:
+            frames = await frames_of(url, body)
+            assert "files" not in plain(frames, "skill_step")[0]
+            end = frames[-1]
+        else:
+            _, end, _ = await ask(url, "POST", "/api/chat", json={**body, "stream": False})
+        assert end["files"] == ["made", "seven.txt"]
+        assert (await got(url, f"{LIST}/{end['run']}/seven.txt"))[:2] == (200, b"7\n")
+
+
+async def test_a_vendors_client_finds_it_in_the_extension(base: Path) -> None:
+    async with working(Waiting(base), base) as (url, _):
+        body = {"model": "m", "messages": [user("Make a page.")]}
+        _, answer, _ = await ask(url, "POST", "/v1/chat/completions", json=body)
+        (made,) = answer["satchel"]["artifacts"]
+        assert made["files"] == ["made", "seven.txt"]
+        assert (await got(url, f"{LIST}/{made['run']}/seven.txt"))[0] == 200
 
 
 def _owner(key: str) -> str:

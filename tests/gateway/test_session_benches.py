@@ -62,6 +62,19 @@ async def test_a_directory_is_there_only_when_a_turn_may_run_something(base: Pat
         assert names(base) == []
 
 
+async def test_a_client_is_told_whether_its_programs_are_fully_confined(base: Path) -> None:
+    async with working(ScriptedModel([Reply(text=("Hi",)), Reply(text=("Hi",)), Reply(text=("Hi",))]), base) as (
+        url,
+        _,
+    ):
+        first = (await frames_of(url, {"messages": [user("One")]}))[0]
+        assert first["confinement"]["is_full"] is True
+        assert first["confinement"]["gaps"] == []
+        _, whole, _ = await ask(url, "POST", CHAT, json={"messages": [user("One")], "stream": False})
+        assert whole["confinement"] == first["confinement"]
+        assert "confinement" not in (await frames_of(url, {"messages": [user("One")], "skills_discovery": False}))[0]
+
+
 async def test_a_first_turn_that_fails_leaves_nothing(base: Path) -> None:
     async with working(ScriptedModel([]), base) as (url, _):
         status, _, _ = await ask(url, "POST", CHAT, json=turn("One", stream=False))

@@ -130,6 +130,19 @@ async def test_a_signal_to_run_leaves_nothing(temporary: Path, number: signal.Si
     assert names(temporary) == []
 
 
+async def test_run_copies_what_a_job_wrote(temporary: Path, tmp_path: Path) -> None:
+    job = run("echo 7 > seven.txt; touch begun; sleep 60", run_in_background="true")
+    waits = run("until [ -e begun ]; do sleep 0.02; done; rm begun")
+    after = run("sleep 0.2; echo 8 > eight.txt", run_in_background="true")
+    async with ScriptedOpenAI([job, waits, after, says("Done.")]) as model:
+        more = ("--output-dir", str(tmp_path / "out"))
+        ended = await satchel("run", "Make them.", *options(temporary, model), *more, TMPDIR=str(temporary))
+    assert ended.code == 0, ended.err
+    assert "seven.txt" in names(tmp_path / "out")
+    assert "begun" not in names(tmp_path / "out")
+    assert names(temporary) == []
+
+
 def chat(temporary: Path, home: Path, model: ScriptedOpenAI) -> AbstractAsyncContextManager[Terminal]:
     state = str(home / "state")
     return at_a_terminal("chat", *options(temporary, model), TMPDIR=str(temporary), XDG_STATE_HOME=state)
@@ -161,6 +174,22 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             await leave(terminal)
             assert await terminal.end() == 0
     assert (tmp_path / "saved" / "out" / "seven.txt").read_text() == "7\n"
+    assert names(temporary) == []
+
+
+async def test_what_a_job_writes_after_the_answer_is_saved_too(temporary: Path, tmp_path: Path) -> None:
+    job = run("until [ -e go ]; do sleep 0.02; done; echo 7 > seven.txt; touch made", run_in_background="true")
+    async with ScriptedOpenAI([job, says("It goes on.")]) as model, chat(temporary, tmp_path, model) as terminal:
+        await terminal.ask("Make")
+        await terminal.see("It goes on.")
+        (work,) = temporary.glob("satchel-*/work")  # noqa: ASYNC240 - a test
+        (work / "go").touch()
+        await until((work / "made").exists)
+        await terminal.ask(f'/save "{tmp_path}/saved"')
+        await terminal.see("seven.txt (2 B)")
+        await leave(terminal)
+        assert await terminal.end() == 0
+    assert (tmp_path / "saved" / "seven.txt").read_text() == "7\n"
     assert names(temporary) == []
 
 

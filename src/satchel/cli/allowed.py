@@ -49,7 +49,7 @@ def confines(confinement: Confinement) -> str:
 
 def shape(confinement: Confinement) -> dict[str, object]:
     """The record as JSON has it."""
-    return {**asdict(confinement), "gaps": list(confinement.gaps), "is_full": confinement.is_full}
+    return {**asdict(confinement), "gaps": list(confinement.gaps)}
 
 
 def held_by(executor: Executor) -> dict[str, object] | None:

@@ -107,6 +107,11 @@ class Conversation:
         if bench is not None:
             await unhindered(bench.aclose())
 
+    async def collect(self) -> None:
+        """Adds to what was produced what programs in the background have written by now."""
+        if self.bench is not None:
+            self.produced.add(self.bench.shelf_id, await self.bench.collect())
+
     async def turn(self, text: str, view: ChatView) -> None:
         """Asks, and shows the answer. One that is cancelled is kept as far as it came, one that fails is forgotten."""
         asked = message("user", text)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from satchel.cli.console import bytes_text, line, say
-from satchel.engine.events import ToolFinished, TurnEvent
+from satchel.engine.events import ToolFinished, TurnDone, TurnEvent
 from satchel.engine.request import Principal
 from satchel.errors import SetupError
 from satchel.execution.artifacts import Artifacts
@@ -25,9 +25,14 @@ class Produced:
 
     def note(self, event: TurnEvent) -> None:
         """One event."""
-        if isinstance(event, ToolFinished) and event.run:
-            self._files.setdefault(event.run, {}).update(dict.fromkeys(event.files))
-            self._unsaved.update(dict.fromkeys(event.files))
+        if isinstance(event, ToolFinished | TurnDone):
+            self.add(event.run, event.files)
+
+    def add(self, run: str, files: Sequence[str]) -> None:
+        """Files that are kept under ``run``, "" for none that are."""
+        if run and files:
+            self._files.setdefault(run, {}).update(dict.fromkeys(files))
+            self._unsaved.update(dict.fromkeys(files))
 
     def clear(self) -> None:
         """Forgets all."""

@@ -65,7 +65,7 @@ async def converse(settings: Settings, opening: Opening) -> int:
         say("/help lists what you can do here; Ctrl-C stops an answer, Ctrl-D ends.")
         async with aclosing(conversation):
             code = await repl.run(_editor(repl.words, keeps_history=opening.keeps_history))
-            repl.tell_lost()
+            await repl.tell_lost()
             return code
 
 
@@ -144,8 +144,9 @@ class _Repl:
             return [skill.name for skill in self._catalog.skills]
         return () if " " in typed else list(self._commands)
 
-    def tell_lost(self) -> None:
+    async def tell_lost(self) -> None:
         """Names the files that go with the conversation, so that the next ones are saved in time."""
+        await self._talk.collect()
         if unsaved := self._talk.produced.unsaved:
             self._say(f"note: files were made and are gone: {listed(unsaved)}; /save DIR keeps them.")
 
@@ -217,7 +218,7 @@ class _Repl:
         else:
             self._talk.selected.append(skill.name)
             what = "is selected"
-        self.tell_lost()
+        await self.tell_lost()
         await self._talk.clear()
         self._say(f"{skill.name} {what}; the conversation starts afresh.")
 
@@ -246,6 +247,7 @@ class _Repl:
         self._say(f"What answers cost is {'said' if self._shows_cost else 'not said'} from now on.")
 
     async def _save(self, rest: str) -> None:
+        await self._talk.collect()
         made, execution = self._talk.produced, self._talk.runtime.execution
         if not made.paths:
             self._say("No files were made in this conversation.")
@@ -258,7 +260,7 @@ class _Repl:
 
     async def _clear(self, rest: str) -> None:
         del rest
-        self.tell_lost()
+        await self.tell_lost()
         await self._talk.clear()
         self._say("The conversation is forgotten.")
 

@@ -101,6 +101,8 @@ class TurnView:
 
     def _done(self, event: TurnDone) -> None:
         self.end_answer()
+        if event.run:
+            self.line("made", f"in the background: {listed(event.files)}")
         usage = event.usage
         cached = f" ({usage.cached_tokens} from cache)" if usage.cached_tokens else ""
         self.cost(

@@ -42,6 +42,7 @@ class ServerEvents:
         self._text_round = 0
         self._finished = 0
         self._loaded: set[str] = set()
+        self._files: set[str] = set()
         self._summary: _Object = {}
 
     def feed(self, event: TurnEvent) -> list[TurnEvent]:
@@ -73,7 +74,9 @@ class ServerEvents:
         if isinstance(event, RoundFinished) and event.agent == ROOT:
             self._told_rounds = True
             self._round = event.round + 1
-        self._finished += isinstance(event, ToolFinished)
+        if isinstance(event, ToolFinished):
+            self._finished += 1
+            self._files.update(event.files)
         if isinstance(event, SkillLoaded):
             self._loaded.add(event.ref.name)
         return [event]
@@ -90,6 +93,13 @@ class ServerEvents:
         summary = self._summary
         by_round = tuple(decode_usage(item) for item in _objects(summary.get("rounds"))) or event.usage_by_round
         late = [_tool_finished(item) for item in _objects(summary.get("invocations"))[self._finished :]]
+        self._files.update(path for event in late for path in event.files)
+        made = [
+            (_text(item, "run"), path)
+            for item in _objects(summary.get("artifacts"))
+            for path in _texts(item.get("files"))
+        ]
+        behind = [(run, path) for run, path in made if path not in self._files]
         names = summary.get("skills")
         unseen = [
             SkillLoaded(round=1, ref=_ref(name), how="read", bytes=0)
@@ -102,6 +112,8 @@ class ServerEvents:
             rounds=len(by_round),
             usage_by_round=by_round,
             continuation=_text(summary, "continuation"),
+            files=tuple(path for _, path in behind),
+            run=behind[0][0] if behind else "",
         )
         return [*unseen, *late, done]
 

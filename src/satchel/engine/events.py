@@ -144,6 +144,8 @@ class TurnDone(Event):
     messages that this turn added, own tool turns included. ``continuation`` is a token for them: a follow-up request
     that carries it gets them back in the place of what the client saw; "" when the client saw all there is.
     ``extra`` is what the model server said at the end of the last generation, for a face of the same format.
+    ``files`` were written by programs in the background that no call has told of; ``run`` is where they can be fetched
+    under, "" when nothing is kept.
     """
 
     finish: Finish
@@ -155,6 +157,8 @@ class TurnDone(Event):
     transcript: tuple[Message, ...] = ()
     continuation: str = ""
     extra: Extra = field(default_factory=_no_extra)
+    files: tuple[str, ...] = ()
+    run: str = ""
 
 
 TurnEvent = (

@@ -176,7 +176,7 @@ class Turn:
                 elif not theirs and self._is_mute(done, number):
                     yield self._added(number, _MUTE)
                 finish: Finish = "tool_calls" if is_handed else "stop" if ours else done.finish
-                yield self._done(number, finish, theirs, hit_limit=is_last)
+                yield await self._done(number, finish, theirs, hit_limit=is_last)
                 return
 
             at_most = (0 if is_handed else 1) if one_call else None
@@ -185,10 +185,10 @@ class Turn:
                     yield event
             self._record(_replayed(said, theirs, self._own.uses), theirs)
             if is_handed:
-                yield self._done(number, "tool_calls", theirs)
+                yield await self._done(number, "tool_calls", theirs)
                 return
             if self._remaining() == 0:
-                yield self._done(number, "length", ())
+                yield await self._done(number, "length", ())
                 return
             if number == self._limits.max_rounds:
                 self._tell(_LIMIT_NOTE.format(rounds=number))
@@ -299,8 +299,12 @@ class Turn:
         self._messages[-1] = replace(last, parts=(*last.parts, Text(text=shown)))
         return TextDelta(agent=self._agent, round=number, text=shown)
 
-    def _done(self, number: int, finish: Finish, theirs: tuple[ToolUse, ...], *, hit_limit: bool = False) -> TurnDone:
+    async def _done(
+        self, number: int, finish: Finish, theirs: tuple[ToolUse, ...], *, hit_limit: bool = False
+    ) -> TurnDone:
         transcript = tuple(self._messages[len(self._plan.messages) :])
+        bench = self._plan.request.workbench
+        files = await bench.collect() if bench else ()
         return TurnDone(
             agent=self._agent,
             round=number,
@@ -313,6 +317,8 @@ class Turn:
             transcript=transcript,
             continuation=self._plan.keep("".join(self._shown), theirs, transcript),
             extra=self._extra,
+            files=files,
+            run=bench.shelf_id if bench and files else "",
         )
 
 

@@ -46,7 +46,7 @@ class GuardedShell:
         """Runs a command that was let through. Raises ``SandboxError``."""
         self.ran.append(command.strip())
         outcome = await self.start(command)
-        text = render_outcome("Ran the command", outcome, self._executor.confinement, produced=())
+        text = render_outcome("Ran the command", outcome, self._executor.confinement)
         return ToolResult(text=text, ok=outcome.exit_code == 0)
 
     async def start(self, command: str) -> Outcome:

@@ -9,6 +9,7 @@ from satchel.errors import FileError, PathError
 from satchel.execution.diagnosis import where_it_could_be
 from satchel.execution.envelope import FilePatch
 from satchel.execution.files import WorkFiles
+from satchel.execution.likeness import Likeness
 from satchel.execution.matching import Haystack
 from satchel.execution.numbered import line_count
 from satchel.execution.patch import apply_update, new_text
@@ -51,6 +52,7 @@ class _Overlay:
     entries: dict[str, _File] = field(default_factory=dict[str, _File])
     lines: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
+    likeness: Likeness = field(default_factory=Likeness)
 
     def at(self, path: str) -> _File:
         entry = self.entries.get(path)
@@ -97,7 +99,7 @@ class _Overlay:
         entry, text = self.there(path, verb="updated")
         counts = ""
         if any(line.strip() for line in patch.lines):
-            patched = apply_update(text, patch.lines, path=path)
+            patched = apply_update(text, patch.lines, path=path, likeness=self.likeness)
             counts = f" (+{patched.added} -{patched.removed})"
             self.notes += [note for note in patched.notes if note not in self.notes]
             text = patched.text
@@ -153,7 +155,8 @@ def plan_edit(path: str, before: FileContent, old: str, new: str, *, everywhere:
     lines = [text.count("\n", 0, start) + 1 for start in starts[:_MOST_LISTED]]
     if not starts:
         content = text.replace("\r\n", "\n").split("\n")
-        raise where_it_could_be(Haystack(content), old.replace("\r\n", "\n").split("\n"), 0, path=path, is_edit=True)
+        sought = old.replace("\r\n", "\n").split("\n")
+        raise where_it_could_be(Haystack(content), sought, 0, path=path, likeness=Likeness(), is_edit=True)
     if len(starts) > 1 and not everywhere:
         listed = ", ".join(map(str, lines)) + (", ..." if len(starts) > len(lines) else "")
         raise FileError(
@@ -173,13 +176,14 @@ def plan_edit(path: str, before: FileContent, old: str, new: str, *, everywhere:
     )
 
 
-def missing(files: WorkFiles, path: str, *, verb: str) -> PathError:
-    """The failure of a change of a file that is not there, with the names that may have been meant."""
+def missing(files: WorkFiles, path: str, *, verb: str = "") -> PathError:
+    """The failure for a file that is not there, with the names that may have been meant. ``verb`` "" is to read it."""
     near = files.near(path)
     hint = (
         f"Did you mean {', '.join(map(one_line, near))}?" if near else "List the files with shell, for example with ls."
     )
-    return PathError("path-not-found", f"There is no file {path} to be {verb}. No change was made.", hint=hint)
+    said = f"There is no file {path}" + (f" to be {verb}, so nothing was changed." if verb else ".")
+    return PathError("path-not-found", said, hint=hint)
 
 
 def _starts(text: str, old: str) -> list[int]:

@@ -14,12 +14,14 @@ from satchel.execution.ledger import ReadLedger
 from satchel.execution.numbered import line_count, numbered
 from satchel.execution.publish import Change
 from satchel.execution.syntax import MOST_FILES, SyntaxChecker
+from satchel.execution.tracking import FileTracker
 from satchel.execution.workspace import Workspace
 
 PAGE_LINES = 400
 _MOST_LINES = 4000
 _PAGE_CHARS = 48 * 1024
 _LINE_CHARS = 2000
+_AS_PATCHED = "The files hold what the patch says; there is no need to read them back."
 _NOT_AGAIN = "what you wrote; there is no need to read it back."
 
 
@@ -35,13 +37,23 @@ class Done:
 class FileSession:
     """The files of one workspace for one conversation. Without a ``checker``, nothing is parsed after a change.
 
+    ``tracker`` is what all tools of the workspace share.
+
     Every method raises ``FileError`` or ``PathError``, and then nothing was changed.
     """
 
-    def __init__(self, workspace: Workspace, *, ledger: ReadLedger, checker: SyntaxChecker | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        ledger: ReadLedger,
+        checker: SyntaxChecker | None = None,
+        tracker: FileTracker | None = None,
+    ) -> None:
         self._files = WorkFiles(workspace)
         self._ledger = ledger
         self._checker = checker
+        self._tracker = tracker
         # Calls of one round run together: each is worked out on what the one before it left.
         self._one_at_a_time = asyncio.Lock()
 
@@ -77,7 +89,7 @@ class FileSession:
             if not planned.changes:
                 return Done(text="\n".join(("The files hold this already; nothing was written.", *planned.notes)))
             head = f"Patched {len(patches)} file{'' if len(patches) == 1 else 's'}:"
-            tail = "The files hold what the patch says; there is no need to read them back."
+            tail = _AS_PATCHED if planned.written else "What the patch removes is gone; there is no need to look."
             return await self._done(planned, "\n".join((head, *planned.lines, tail)))
 
     async def patch_command(self, command: str, cwd: str) -> Done | None:
@@ -98,12 +110,12 @@ class FileSession:
                     error.code, error.message, hint=f"List it with shell, for example ls -la {path}."
                 ) from error
             if error.code == "path-not-found":
-                raise missing(self._files, path, verb="read") from error
+                raise missing(self._files, path) from error
             raise
         lines = content.text.removeprefix("\ufeff").split("\n")
         total = line_count(lines)
         if start > max(1, total):
-            raise PathError("offset-past-end", f"{path} has {total} lines, so line {start} is past its end.")
+            raise PathError("offset-past-end", f"{path} has {_counted(total)}, so line {start} is past its end.")
         if self._ledger.read(path, content.data, start, count):
             return Done(text=f"{path} is unchanged since you last read it, so it is not shown again.", path=path)
         return Done(text=_page(path, lines, total, start, count), path=path)
@@ -150,14 +162,19 @@ class FileSession:
 
     def _publish(self, planned: Planned) -> None:
         self._files.publish(planned.changes)
+        if self._tracker is not None:
+            self._tracker.wrote(change.path for change in planned.changes)
         for change in planned.changes:
             if change.data is not None:
                 self._ledger.wrote(change.path, change.data)
 
 
 def _lines(text: str) -> str:
-    count = line_count(text.split("\n"))
-    return f"{count} line{'' if count == 1 else 's'}"
+    return _counted(line_count(text.split("\n")))
+
+
+def _counted(lines: int) -> str:
+    return f"{lines} line{'' if lines == 1 else 's'}"
 
 
 def _texts(planned: Planned) -> dict[str, str]:

@@ -21,6 +21,7 @@ from satchel.pathguard import open_inside, open_parent, split_path
 from satchel.skills.names import near_names
 
 _MOST_NAMES = 500
+_LARGEST_LIST = 256 * 1024  # of a file that names packages
 # What is said of a file stands on lines of its own, and a name must not make more of them.
 _UNNAMED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LISTED: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -142,3 +143,19 @@ class WorkFiles:
             )
         stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         return FileContent(data=data, stamp=stamp, mode=stat.S_IMODE(status.st_mode) & 0o777)
+
+
+def read_list(work: str, cwd: str, path: str) -> str | None:
+    """A file that names packages, below ``work`` or ``cwd`` and of bounded size. Blocks."""
+    given = f"{work}{path[1:]}" if path.startswith("~/") else path
+    full = os.path.normpath(f"{cwd}/{given}" if not given.startswith("/") else given)
+    root = work if full.startswith(f"{work}/") else cwd
+    if not full.startswith(f"{root}/"):
+        return None
+    try:
+        descriptor = open_inside(root, full[len(root) + 1 :])
+    except PathError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        data = file.read(_LARGEST_LIST + 1)
+    return data.decode("utf-8", "replace") if len(data) <= _LARGEST_LIST else None

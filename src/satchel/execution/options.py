@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from satchel.errors import SetupError
 from satchel.ports.execution import Confinement, Executor
 
 SandboxMode = Literal["required", "preferred", "off"]
@@ -49,6 +50,8 @@ class ExecutionOptions:
 
     ``read_first``: a file that exists is changed only by a conversation that has read it as it is now; anything else is
     refused with NOT_READ_THIS_SESSION or STALE_READ.
+
+    Raises ``SetupError`` setting-invalid for code without a sandbox where ``unconfined`` does not say so.
     """
 
     scripts: bool = False
@@ -69,6 +72,15 @@ class ExecutionOptions:
     output_bytes: int = OUTPUT_BYTES
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     grants_provider_keys: bool = False
+
+    def __post_init__(self) -> None:
+        if self.code and self.sandbox == "off" and not self.unconfined:
+            raise SetupError(
+                "setting-invalid",
+                'sandbox="off" would run what a model writes without a sandbox, and unconfined is missing.',
+                hint="Leave the sandbox on, or say unconfined=True too.",
+                data={"key": "execution.unconfined"},
+            )
 
 
 def install_refusal(confinement: Confinement, options: ExecutionOptions) -> str:

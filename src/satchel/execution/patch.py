@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from satchel.errors import FileError
-from satchel.execution.diagnosis import quoted, where_it_could_be
+from satchel.execution.diagnosis import quoted, unknown_anchor, where_it_could_be
+from satchel.execution.likeness import Likeness
 from satchel.execution.matching import IGNORED_BLANKS, NOT_AT_END, Haystack, Place
 
 END_OF_FILE = "*** End of File"
@@ -75,11 +76,12 @@ def new_text(diff: Sequence[str], *, path: str) -> str:
     return "".join(line[1:] + "\n" for line in lines)
 
 
-def apply_update(text: str, diff: Sequence[str], *, path: str) -> Patched:
+def apply_update(text: str, diff: Sequence[str], *, path: str, likeness: Likeness | None = None) -> Patched:
     """Applies the hunks in ``diff`` (the lines between two file headers) to the text of the file ``path``.
 
     Lines that are not changed stay byte for byte as the file has them, line ends included. Inserted lines are written
-    as they stand in the patch, with the line ends that most lines of the file have.
+    as they stand in the patch, with the line ends that most lines of the file have. ``likeness`` is what files of one
+    patch share: it bounds what is spent on telling where lines that are not there may have been meant.
 
     Raises:
         FileError: patch-invalid for what is no patch, patch-mismatch when a hunk is not in the file.
@@ -87,7 +89,8 @@ def apply_update(text: str, diff: Sequence[str], *, path: str) -> Patched:
     bom = _BOM if text.startswith(_BOM) else ""
     lines = text[len(bom) :].split("\n")
     reader = _Reader(diff, path)
-    placer = _Placer([line.removesuffix("\r") for line in lines[:-1]] + lines[-1:], path)
+    plain = [line.removesuffix("\r") for line in lines[:-1]] + lines[-1:]
+    placer = _Placer(plain, path, likeness or Likeness())
     while not reader.is_done():
         placer.place(*reader.hunk(is_headless_allowed=placer.cursor == 0))
     chunks = placer.chunks
@@ -197,21 +200,33 @@ class _Reader:
 class _Placer:
     """Finds a place for each hunk, one below the other."""
 
-    def __init__(self, lines: Sequence[str], path: str) -> None:
+    def __init__(self, lines: Sequence[str], path: str, likeness: Likeness) -> None:
         self._file = Haystack(lines)
         self._path = path
+        self._likeness = likeness
         self.cursor = 0
         self.fuzz = 0
         self.chunks: list[_Chunk] = []
         self.notes: list[str] = []
 
     def place(self, anchors: Sequence[str], hunk: _Hunk) -> None:
-        is_settled, landed = self._follow(anchors)
+        is_settled, landed, unknown = self._follow(anchors)
         place = self._find(hunk, self.cursor)
         if landed >= 0 and hunk.context and hunk.context[0].strip() == anchors[-1].strip():
             place = self._at_anchor(hunk, landed, place)
         if place.at < 0:
-            raise where_it_could_be(self._file, hunk.context, self.cursor, path=self._path, is_at_end=hunk.is_at_end)
+            raise where_it_could_be(
+                self._file,
+                hunk.context,
+                self.cursor,
+                path=self._path,
+                likeness=self._likeness,
+                is_at_end=hunk.is_at_end,
+                unknown=unknown,
+            )
+        for anchor in unknown:
+            missed = unknown_anchor(self._file, anchor, self.cursor, path=self._path, likeness=self._likeness)
+            self._say(f"{missed} The hunk below it was placed by its own lines, at line {place.at + 1}.")
         if place.others and not is_settled and not hunk.is_at_end:
             self._say(
                 f"A hunk fits in several places of {self._path}. It was applied to the first, line {place.at + 1}; it "
@@ -223,22 +238,23 @@ class _Placer:
         self.fuzz += place.fuzz
         self.chunks += [_Chunk(place.at + chunk.at, chunk.deleted, chunk.inserted) for chunk in hunk.chunks]
 
-    def _follow(self, anchors: Sequence[str]) -> tuple[bool, int]:
-        """``(whether the anchors settle which of several places is meant, the line of the last one or -1)``."""
+    def _follow(self, anchors: Sequence[str]) -> tuple[bool, int, list[str]]:
+        """``(whether the anchors settle which of several places is meant, the line of the last one or -1, unknown)``.
+
+        The last are those that name no line.
+        """
         is_settled, landed = False, -1
+        unknown: list[str] = []
         for index, anchor in enumerate(anchors):
             found = self._file.anchor(anchor, self.cursor, forward_only=index > 0)
             if not found.is_found:
-                self._say(
-                    f"The line {quoted('@@ ' + anchor)} of the patch names no line of {self._path}; the hunk below it "
-                    "was placed by its own lines."
-                )
+                unknown.append(anchor)
                 landed = -1
                 continue
             self.cursor, landed = found.cursor, found.landed
             self.fuzz += found.fuzz
             is_settled = landed >= 0 and (len(anchors) > 1 or not found.is_repeated)
-        return is_settled, landed
+        return is_settled, landed, unknown
 
     def _find(self, hunk: _Hunk, start: int) -> Place:
         if hunk.is_at_end:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from satchel.context.budget import format_bytes
+from satchel.execution.tracking import News
 from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Confinement, Outcome, Stopped
 from satchel.skills.oneline import one_line
 
+_NO_NEWS = News()
 _STOPPED: dict[Stopped, str] = {
     "": "stopped by the host",
     "deadline": "stopped at the time limit",
@@ -23,15 +25,17 @@ def render_outcome(
     outcome: Outcome,
     confinement: Confinement,
     *,
-    produced: Sequence[ProducedFile],
+    news: News = _NO_NEWS,
     notes: Sequence[str] = (),
     exit_note: str = "",
 ) -> str:
     """``title`` says what ran, like "Ran scripts/audit.py". ``notes`` come first, what was printed is kept as it is.
 
-    ``exit_note`` explains an exit code that is no failure.
+    ``exit_note`` explains an exit code that is no failure. What did fail says so first: faces without a place for
+    failures write "Error: " in front of the text, and a note must not pass for the error.
     """
-    lines = [*notes, f"{title} ({how_it_ended(outcome)}, sandbox: {confinement.backend})"]
+    said = f"{title} ({how_it_ended(outcome)}, sandbox: {confinement.backend})"
+    lines = [*notes, said] if outcome.exit_code == 0 or exit_note else [said, *notes]
     if exit_note:
         lines.append(exit_note)
     if confinement.gaps:
@@ -42,18 +46,30 @@ def render_outcome(
             lines += [f"{name}:", text.rstrip("\r\n")]
     if not outcome.stdout.text.strip() and not outcome.stderr.text.strip():
         lines.append("(no output)")
-    if produced:
-        lines += [
-            "Files produced:",
-            *(f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in produced[:MOST_SHOWN]),
-        ]
-    if len(produced) > MOST_SHOWN:
-        lines.append(f"(and {len(produced) - MOST_SHOWN} more, which are not listed)")
-    return "\n".join(lines)
+    return "\n".join((*lines, *file_lines("Files produced:", news.made), *since_lines(news.since)))
+
+
+def since_lines(files: Sequence[ProducedFile]) -> list[str]:
+    """What programs in the background wrote between two calls; [] for nothing."""
+    return file_lines("Written in the background since the last call:", files)
+
+
+def file_lines(title: str, files: Sequence[ProducedFile]) -> list[str]:
+    """The title and a line for each file, some of them when they are many; [] when there are none."""
+    if not files:
+        return []
+    shown = [f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in files[:MOST_SHOWN]]
+    more = [f"(and {len(files) - MOST_SHOWN} more, which are not listed)"] if len(files) > MOST_SHOWN else []
+    return [title, *shown, *more]
 
 
 def how_it_ended(outcome: Outcome) -> str:
     """The exit code, or why and after how long the host stopped it."""
     if outcome.exit_code is not None:
         return f"exit code {outcome.exit_code}"
-    return f"{_STOPPED[outcome.stopped]} after {outcome.duration_s:.0f} s"
+    return f"{_STOPPED[outcome.stopped]} after {seconds(outcome.duration_s)}"
+
+
+def seconds(value: float) -> str:
+    """A time for a sentence; less than one is not told as none."""
+    return f"{max(value, 0.1):.1f} s" if value < 1 else f"{value:.0f} s"

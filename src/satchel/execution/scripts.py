@@ -29,13 +29,8 @@ from satchel.execution.options import ExecutionOptions, code_refusal, refusal
 from satchel.execution.output_paths import relative_paths, skill_paths, with_text
 from satchel.execution.recovery import missing_package
 from satchel.execution.results import render_outcome
-from satchel.execution.workspace import (
-    ProducedFile,
-    Workspace,
-    changed_files,
-    remove_tree,
-    snapshot,
-)
+from satchel.execution.tracking import FileTracker
+from satchel.execution.workspace import ProducedFile, Workspace, remove_tree
 from satchel.pathguard import open_inside, split_path
 from satchel.ports.execution import Executor, Launch, Network, Outcome
 from satchel.skills.oneline import one_line
@@ -61,7 +56,10 @@ class ScriptRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptRun:
-    """What became of it: ``text`` is for the model. ``outcome`` is None when nothing was started."""
+    """What became of it: ``text`` is for the model. ``outcome`` is None when nothing was started.
+
+    ``produced`` are the files that it made, and those that the background wrote since the last call.
+    """
 
     text: str
     code: str = ""
@@ -102,8 +100,9 @@ Keep = Callable[[Workspace, tuple[ProducedFile, ...]], Awaitable[None]]
 class ScriptRunner:
     """Runs scripts in one workspace, or each in a scratch of its own.
 
-    ``keep`` is told of produced files before a scratch is removed. ``host`` is this process's environment, of which
-    only an allow-list and what was granted to the skill is passed on. ``base`` is where scratches are made.
+    ``keep`` is told of produced files before a scratch is removed, ``tracker`` is what tools of a workspace share.
+    ``host`` is this process's environment, of which only an allow-list and what was granted to the skill is passed on.
+    ``base`` is where scratches are made.
     """
 
     def __init__(
@@ -116,6 +115,7 @@ class ScriptRunner:
         host: Mapping[str, str] | None = None,
         keep: Keep | None = None,
         base: str | None = None,
+        tracker: FileTracker | None = None,
     ) -> None:
         self._executor = executor
         self._options = options
@@ -124,6 +124,7 @@ class ScriptRunner:
         self._host = dict(os.environ if host is None else host)
         self._keep = keep
         self._base = base
+        self._tracker = tracker
         self._provided: set[str] = set()
 
     @property
@@ -212,7 +213,8 @@ class ScriptRunner:
 
     async def _finish(self, request: ScriptRequest, source: bytes, workspace: Workspace, launch: Launch) -> ScriptRun:
         declared = await asyncio.to_thread(_declared, request, source)
-        before = await asyncio.to_thread(snapshot, workspace)
+        tracker = self._tracker or FileTracker(workspace, was_empty=False)
+        await asyncio.to_thread(tracker.begin)
         notes = await self._provide(request, (*request.packages, *declared), workspace)
 
         async def once(deadline_s: float) -> Outcome:
@@ -230,21 +232,21 @@ class ScriptRunner:
                 once, workspace, deadline_s=launch.deadline_s, folders=(request.directory,)
             )
             notes += more
-        produced = await asyncio.to_thread(changed_files, workspace, before)
-        if self._keep is not None and produced:
-            await self._keep(workspace, produced)
+        news = await asyncio.to_thread(tracker.end)
+        if self._keep is not None and news.files:
+            await self._keep(workspace, news.files)
         text = render_outcome(
             f"Ran {one_line('/'.join(split_path(request.path)))}",
             _as_told(outcome, workspace, (request.directory, launch.env[SKILL_DIR])),
             self._executor.confinement,
-            produced=produced,
+            news=news,
             notes=notes,
         )
-        if produced and self._keep is None and not workspace.is_persistent:
+        if news.made and self._keep is None and not workspace.is_persistent:
             text += "\nThese files are gone now: nothing is kept between calls on this host."
         code = "" if outcome.exit_code == 0 else "script-failed"
         hidden = secret_values(self._host, also=self._options.grants.get(request.skill, ()))
-        return ScriptRun(text=masked(text, hidden), code=code, outcome=outcome, produced=produced)
+        return ScriptRun(text=masked(text, hidden), code=code, outcome=outcome, produced=news.files)
 
     async def _provide(self, request: ScriptRequest, wanted: Sequence[str], workspace: Workspace) -> list[str]:
         """Installs what is named, each name once in a workspace that stays."""

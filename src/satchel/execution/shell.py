@@ -9,21 +9,22 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from satchel.errors import PathError, SandboxError, SatchelError
+from satchel.errors import SandboxError, SatchelError
 from satchel.execution.api_probe import probe, read_guess
 from satchel.execution.attempts import Attempts, repeat_warning
 from satchel.execution.benign import benign_reason
 from satchel.execution.certificates import OpenNetwork, open_network
 from satchel.execution.environment import launch_paths, masked, secret_values, session_environment
+from satchel.execution.files import read_list
 from satchel.execution.jobs import MAX_RUNNING, Jobs, about_others, left_behind
 from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.output_paths import relative, relative_capture, relative_paths, with_text
 from satchel.execution.requests import CommandPlan, plan_command
-from satchel.execution.results import render_outcome
+from satchel.execution.results import render_outcome, seconds, since_lines
 from satchel.execution.shell_call import CommandPatches, Keep, ShellInstaller, ShellRequest, ShellRun, wrong_text
 from satchel.execution.shell_state import SessionState, Wrapper, inside_directory, shift_lines
-from satchel.execution.workspace import ProducedFile, Snapshot, Workspace, changed_files, snapshot
-from satchel.pathguard import open_inside
+from satchel.execution.tracking import FileTracker, News
+from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.ports.execution import Captured, Executor, Launch, Network, Outcome, Shell
 from satchel.skills.oneline import one_line
 
@@ -33,7 +34,6 @@ _JOBS_HINT = (
     "This shell knows no job of another call. Background jobs are listed by the command jobs and ended by kill %N, "
     "each as the whole command."
 )
-_LARGEST_LIST = 256 * 1024  # of a file that names packages
 _SHORTEST_S = 0.1
 _JOB_COMMAND = re.compile(r"\s*(?:(?P<list>jobs(?: -l)?)|kill (?:-\S+ )?%(?P<number>\d{1,6}))\s*")
 _PATCH_NOT_FOUND = re.compile(r"^\S+: (?:line )?\d+: (apply_?-?patch): (?:command )?not found", re.MULTILINE)
@@ -53,8 +53,9 @@ class _Call:
 class CodeSession:
     """What the tools of one workspace share. ``aclose`` ends everything that still runs; the workspace stays.
 
-    ``host`` is this process's environment, of which only an allow-list is passed on. ``keep`` is told of
-    produced files. Making one may look for the shell on disk, so it is made where the workspace is made: in a thread.
+    ``host`` is this process's environment, of which only an allow-list is passed on. ``keep`` is told of produced
+    files, ``tracker`` is what all tools of the workspace share. Making one may look for the shell on disk, so it is
+    made where the workspace is made: in a thread.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class CodeSession:
         installer: ShellInstaller | None = None,
         patches: CommandPatches | None = None,
         keep: Keep | None = None,
+        tracker: FileTracker | None = None,
     ) -> None:
         self.workspace = workspace
         self.executor = executor
@@ -80,7 +82,8 @@ class CodeSession:
         self._keep = keep
         self._shell = executor.shell
         self._known_cwd = workspace.work
-        self._left: Snapshot = {}
+        self._tracker = tracker or FileTracker(workspace)
+        self._known_changes = 0
 
     @property
     def unavailable_reason(self) -> str:
@@ -116,10 +119,6 @@ class CodeSession:
         if wrong:
             return ShellRun(text=wrong, code="command-refused")
         here = await asyncio.to_thread(self._state.directory)
-        notes = [
-            *self.jobs.take_ended(),
-            *self._moved(here, "The directory of the last command cannot be entered any more. "),
-        ]
         cwd = await asyncio.to_thread(self._directory, request.workdir, here)
         if not cwd:
             return self._no_directory(request.workdir)
@@ -127,6 +126,11 @@ class CodeSession:
             return patched
         if answer := await self._about_jobs(request.command):
             return answer
+        # Only where they are told: what is taken is not said again.
+        notes = [
+            *self.jobs.take_ended(),
+            *self._moved(here, "The directory of the last command cannot be entered any more. "),
+        ]
         plan = await asyncio.to_thread(self._plan, request.command, cwd)
         refused = plan.refusal or await self._install(plan, notes)
         if refused:
@@ -145,7 +149,7 @@ class CodeSession:
             return ShellRun(text=f"{error.message} {error.hint}".rstrip(), code=error.code)
         if done is None:
             return None
-        self.attempts.forget()
+        await self._kept([ProducedFile(path=path, bytes=0) for path in done.files])
         return ShellRun(text=done.text, ok=True, files=done.files)
 
     def _timeout(self, request: ShellRequest, notes: list[str]) -> float:
@@ -174,7 +178,7 @@ class CodeSession:
 
     def _plan(self, command: str, cwd: str) -> CommandPlan:
         plan = plan_command(
-            command, options=self.options, read_file=lambda path: _read_list(self.workspace.work, cwd, path)
+            command, options=self.options, read_file=lambda path: read_list(self.workspace.work, cwd, path)
         )
         if plan.requests and self._installer is None and not plan.refusal:
             return replace(
@@ -192,9 +196,16 @@ class CodeSession:
             notes.append(done.note)
         return "" if done.ok else done.note
 
+    def _forget_attempts(self) -> None:
+        """Where files are others than after the last command, to try again is no repetition."""
+        if self._tracker.changes != self._known_changes:
+            self._known_changes = self._tracker.changes
+            self.attempts.forget()
+
     def _not_run(self, command: str, reason: str, notes: Sequence[str]) -> ShellRun:
+        self._forget_attempts()
         warning = repeat_warning(self.attempts.record(command, failed=True))
-        return ShellRun(text="\n".join((*notes, reason, *_given(warning))), code="command-refused")
+        return ShellRun(text="\n".join((reason, *notes, *_given(warning))), code="command-refused")
 
     async def _about_jobs(self, command: str) -> ShellRun | None:
         """``jobs`` and ``kill %N`` are about the host's jobs: a fresh shell has none of its own."""
@@ -202,12 +213,27 @@ class CodeSession:
         if match is None:
             return None
         if match["list"]:
-            return ShellRun(text=self.jobs.listing(), ok=True)
-        ended = await self.jobs.end(int(match["number"]))
+            return self._about(await self._news(), self.jobs.listing())
+        number = int(match["number"])
+        was_running = number in {job.number for job in self.jobs.running}
+        ended = await self.jobs.end(number)
         if ended is None:
-            text = f"There is no background job %{match['number']}. {self.jobs.listing()}"
+            text = f"There is no background job %{number}.\n{self.jobs.listing()}"
             return ShellRun(text=text, code="job-not-found")
-        return ShellRun(text=f"Background job {ended.line}", ok=True)
+        return self._about(await self._news(), f"{'Ended' if was_running else 'It had ended before'}: {ended.line}")
+
+    async def _news(self) -> tuple[ProducedFile, ...]:
+        """What jobs wrote since the last call, kept."""
+        since = await asyncio.to_thread(self._tracker.look)
+        await self._kept(since)
+        return since
+
+    def _about(self, since: Sequence[ProducedFile], *lines: str) -> ShellRun:
+        return ShellRun(text="\n".join((*lines, *since_lines(since))), ok=True, files=_paths(since))
+
+    async def _kept(self, files: Sequence[ProducedFile]) -> None:
+        if self._keep is not None and files:
+            await self._keep(self.workspace, tuple(files))
 
     def _launch(self, call: _Call, shell: Shell, wrapper: Wrapper | None) -> Launch:
         """Blocks."""
@@ -240,14 +266,17 @@ class CodeSession:
     async def _start(self, call: _Call, shell: Shell) -> ShellRun:
         """Starts a background job and says how to follow and to end it."""
         if len(self.jobs.running) >= MAX_RUNNING:
-            text = f"{MAX_RUNNING} background jobs run already; end one with the command kill %N first.\n"
-            return ShellRun(text=text + self.jobs.listing(), code="too-many-jobs")
+            text = f"{MAX_RUNNING} background jobs run already; end one with the command kill %N first."
+            return ShellRun(text="\n".join((text, *call.notes, self.jobs.listing())), code="too-many-jobs")
         wrapper = await self._wrapper(call, shell, keeps_state=False)
         if wrapper is None:
-            return ShellRun(text="This host cannot run commands in the background.", code="command-refused")
+            text = "This host cannot run commands in the background."
+            return ShellRun(text="\n".join((text, *call.notes)), code="command-refused")
+        since = await self._news()
         try:
             launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
             job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
+            self._tracker.ignore(job.log)
         except BaseException:
             await asyncio.to_thread(self._state.discard, wrapper)
             raise
@@ -255,19 +284,18 @@ class CodeSession:
         lines = [
             *call.notes,
             f"Started in the background as job %{job.number} (sandbox: {self.executor.confinement.backend}).",
-            f"It prints to {log} and is ended after {call.timeout_s:.0f} s.",
+            f"It prints to {log} and is ended after {seconds(call.timeout_s)}.",
             f"Look at it with tail {log}, list jobs with jobs, end it with kill %{job.number}.",
         ]
         if not self.has_network:
             lines.append("Its network is its own: a server in it can only be reached from within the same command.")
         if self.executor.confinement.gaps:
             lines.append(f"Not confined on this host: {'; '.join(self.executor.confinement.gaps)}.")
-        return ShellRun(text="\n".join(lines), ok=True)
+        return self._about(since, *lines)
 
     async def _finish(self, call: _Call, shell: Shell) -> ShellRun:
-        before = await asyncio.to_thread(snapshot, self.workspace)
-        if self._files(before) != self._files(self._left):
-            self.attempts.forget()
+        await asyncio.to_thread(self._tracker.begin)
+        self._forget_attempts()
         wrapper = await self._wrapper(call, shell, keeps_state=True)
         launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
         began = time.monotonic()
@@ -275,18 +303,12 @@ class CodeSession:
             outcome = await self._run(launch, call.notes)
         finally:
             await asyncio.to_thread(self._keep_state, wrapper, call.notes)
-        produced = await asyncio.to_thread(changed_files, self.workspace, before)
-        self._left = await asyncio.to_thread(snapshot, self.workspace)
-        produced = tuple(file for file in produced if file.path not in self.jobs.logs)
-        if self._keep is not None and produced:
-            await self._keep(self.workspace, produced)
+        news = await asyncio.to_thread(self._tracker.end)
+        self._known_changes = self._tracker.changes
+        await self._kept(news.files)
         shown = self._shown(outcome, wrapper, call.cwd)
         left_s = call.timeout_s - (time.monotonic() - began)
-        return await self._told(call, shown, produced, left_s)
-
-    def _files(self, now: Snapshot) -> Snapshot:
-        """Without the logs, which grow by themselves."""
-        return {path: stamp for path, stamp in now.items() if path not in self.jobs.logs}
+        return await self._told(call, shown, news, left_s)
 
     async def _run(self, launch: Launch, notes: list[str]) -> Outcome:
         async def once(deadline_s: float) -> Outcome:
@@ -318,12 +340,12 @@ class CodeSession:
             streams.append(relative_capture(captured, self.workspace, cwd))
         return replace(outcome, stdout=streams[0], stderr=streams[1])
 
-    async def _told(self, call: _Call, outcome: Outcome, produced: tuple[ProducedFile, ...], left_s: float) -> ShellRun:
+    async def _told(self, call: _Call, outcome: Outcome, news: News, left_s: float) -> ShellRun:
         errors = outcome.stderr.text
         benign = benign_reason(call.text, outcome.exit_code, stderr=errors)
         ok = outcome.exit_code == 0 or bool(benign)
         hints = [repeat_warning(self.attempts.record(call.typed, failed=not ok))]
-        if ok and produced:
+        if ok and news.made:
             self.attempts.forget()
         if outcome.stopped == "deadline":
             hints.append("It was stopped in the middle. Give it more time with timeout_ms, or run_in_background.")
@@ -339,7 +361,7 @@ class CodeSession:
             "Ran the command",
             outcome,
             self.executor.confinement,
-            produced=produced,
+            news=news,
             notes=call.notes,
             exit_note=benign,
         )
@@ -349,7 +371,7 @@ class CodeSession:
             ok=ok,
             code="" if ok else "command-failed",
             outcome=outcome,
-            files=tuple(file.path for file in produced),
+            files=_paths(news.files),
         )
 
     async def _api_hint(self, printed: str, call: _Call, left_s: float) -> str:
@@ -358,6 +380,10 @@ class CodeSession:
             return ""
         found = await probe(guess, self.workspace, self.executor, self._host, cwd=call.cwd, deadline_s=left_s)
         return relative_paths(found, self.workspace, call.cwd)
+
+
+def _paths(files: Sequence[ProducedFile]) -> tuple[str, ...]:
+    return tuple(file.path for file in files)
 
 
 def _given(*texts: str) -> list[str]:
@@ -369,19 +395,3 @@ def _patch_hint(errors: str) -> str:
     if found is None:
         return ""
     return f"{found[1]} is no program here, so nothing was patched: call the tool apply_patch with the patch, alone."
-
-
-def _read_list(work: str, cwd: str, path: str) -> str | None:
-    """A file that names packages, below ``work`` or ``cwd`` and of bounded size. Blocks."""
-    given = f"{work}{path[1:]}" if path.startswith("~/") else path
-    full = os.path.normpath(f"{cwd}/{given}" if not given.startswith("/") else given)
-    root = work if full.startswith(f"{work}/") else cwd
-    if not full.startswith(f"{root}/"):
-        return None
-    try:
-        descriptor = open_inside(root, full[len(root) + 1 :])
-    except PathError:
-        return None
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read(_LARGEST_LIST + 1)
-    return data.decode("utf-8", "replace") if len(data) <= _LARGEST_LIST else None

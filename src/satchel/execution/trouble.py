@@ -17,6 +17,7 @@ _VERSIONS = re.compile(r"\(from versions: (?P<versions>[^)]*)\)")
 _NPM_CODE = re.compile(r"^npm (?:error|ERR!) code (?P<code>[A-Z0-9]+)", re.MULTILINE)
 _OFFLINE = re.compile(
     r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|NewConnectionError|ProxyError|Network is unreachable"
+    r"|Tunnel connection failed"
 )
 _LAST_LINES = 4
 _MOST_VERSIONS = 8

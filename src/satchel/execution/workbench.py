@@ -20,6 +20,7 @@ from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.scripts import ScriptRunner
 from satchel.execution.shell import CodeSession
 from satchel.execution.syntax import SyntaxChecker
+from satchel.execution.tracking import FileTracker
 from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.ports.execution import Executor
 
@@ -39,7 +40,13 @@ class Workbench:
         self.code: CodeSession | None = None
         self.files: FileSession | None = None
         self.artifacts: Artifacts | None = None
+        self.tracker: FileTracker | None = None
         self._stack = AsyncExitStack()
+
+    @property
+    def shelf_id(self) -> str:
+        """What produced files can be fetched under, "" where none are kept."""
+        return self.run_id if self.artifacts is not None else ""
 
     def owns(self, stack: AsyncExitStack) -> None:
         """Takes over what ``stack`` holds: it lasts until ``aclose``."""
@@ -56,11 +63,32 @@ class Workbench:
         if self.code is not None:
             await self.keep(self.code.workspace, [ProducedFile(path=path, bytes=0) for path in paths])
 
+    async def collect(self) -> tuple[str, ...]:
+        """Keeps what runs in the background has written and no call has told of; the paths that are new or changed.
+
+        The model hears of them in the result of its next call.
+        """
+        async with self.lock:
+            return await self._collect()
+
+    async def _collect(self) -> tuple[str, ...]:
+        code, tracker = self.code, self.tracker
+        # Where nothing runs beside a call, there is nothing to look for.
+        if code is None or tracker is None or not (code.jobs.logs or tracker.is_open):
+            return ()
+        found = await asyncio.to_thread(tracker.collect)
+        if found:
+            await self.keep(code.workspace, found)
+        return tuple(file.path for file in found)
+
     async def aclose(self) -> None:
-        """Ends what still runs and removes the workspace."""
-        if self.code is not None:
-            await self.code.aclose()
-        await self._stack.aclose()
+        """Ends what still runs, keeps what it has written and removes the workspace."""
+        try:
+            if self.code is not None:
+                await self.code.aclose()
+            await self._collect()
+        finally:
+            await self._stack.aclose()
 
 
 class Execution:
@@ -109,7 +137,9 @@ class Execution:
                 # A parser is a program too: it reads what a model wrote only where that could be run.
                 may_run = not code_refusal(self.executor, options)
                 checker = SyntaxChecker(self.executor, workspace, self._host) if may_run else None
-                bench.files = FileSession(workspace, ledger=ReadLedger(is_enforced=options.read_first), checker=checker)
+                bench.tracker = FileTracker(workspace)
+                ledger = ReadLedger(is_enforced=options.read_first)
+                bench.files = FileSession(workspace, ledger=ledger, checker=checker, tracker=bench.tracker)
                 # It looks for the shell on disk.
                 bench.code = await asyncio.to_thread(
                     CodeSession,
@@ -120,6 +150,7 @@ class Execution:
                     installer=installer,
                     patches=bench.files,
                     keep=keep,
+                    tracker=bench.tracker,
                 )
             if options.scripts:
                 bench.scripts = ScriptRunner(
@@ -130,6 +161,7 @@ class Execution:
                     host=self._host,
                     keep=keep,
                     base=self._base,
+                    tracker=bench.tracker,
                 )
             bench.owns(stack)
             return bench

@@ -15,7 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 
 _PREFIX = "satchel-"
@@ -160,9 +160,22 @@ def remove_tree(root: str) -> bool:
     return not os.path.lexists(root)
 
 
+def walk(workspace: Workspace) -> tuple[Snapshot, bool]:
+    """``(the files of work as they are now, whether these are all)``: at most some thousands.
+
+    What is hidden, bytecode, or below a directory of installed packages is left out, and what lies very deep.
+    """
+    return _files(workspace.work)
+
+
 def snapshot(workspace: Workspace) -> Snapshot:
-    """The files of ``work`` as they are now: at most some thousands, and none below deep or hidden directories."""
-    return dict(_files(workspace.work))
+    """The files of ``walk``."""
+    return walk(workspace)[0]
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp of a file."""
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def changed_files(workspace: Workspace, before: Snapshot) -> tuple[ProducedFile, ...]:
@@ -190,7 +203,8 @@ def _write_shims(folder: str) -> None:
             file.write(text)
 
 
-def _files(work: str) -> Iterator[tuple[str, Stamp]]:
+def _files(work: str) -> tuple[dict[str, Stamp], bool]:
+    found: dict[str, Stamp] = {}
     left = _MOST_ENTRIES
     waiting: list[tuple[str, ...]] = [()]
     while waiting:
@@ -198,13 +212,14 @@ def _files(work: str) -> Iterator[tuple[str, Stamp]]:
         for entry, status in _listed(work, at):
             left -= 1
             if left < 0:
-                return
+                return found, False
             path = (*at, entry)
             if stat.S_ISDIR(status.st_mode):
                 if entry not in _HOST_FOLDERS and len(path) < _DEEPEST:
                     waiting.append(path)
             elif stat.S_ISREG(status.st_mode) and not entry.endswith(_BYTECODE):
-                yield "/".join(path), (status.st_size, status.st_mtime_ns, status.st_ino)
+                found["/".join(path)] = stamp_of(status)
+    return found, True
 
 
 def _listed(work: str, at: tuple[str, ...]) -> list[tuple[str, os.stat_result]]:

@@ -42,7 +42,7 @@ class Extension:
             self._skills.append(event.ref.name)
         elif isinstance(event, Notice):
             self._notices.append(NoticeBody(code=event.code, message=event.message))
-        elif isinstance(event, ToolFinished) and event.run:
+        elif isinstance(event, ToolFinished | TurnDone) and event.run:
             self._files.setdefault(event.run, {}).update(dict.fromkeys(event.files))
 
     @property

@@ -46,7 +46,8 @@ class Confinement:
     """What a backend holds back on this host: the one record that prompts, results and reports read.
 
     ``gaps`` are sentences for people and models, empty when nothing is open. ``hosts``: whether the network can be
-    narrowed to named hosts.
+    narrowed to named hosts. ``is_full``: whether files, network and home are all confined, which is what ``required``
+    asks for. A system that cannot end a child which detaches itself, as macOS cannot, tells that as a gap.
     """
 
     backend: str
@@ -57,14 +58,11 @@ class Confinement:
     process_tree: bool = False
     hosts: bool = False
     gaps: tuple[str, ...] = ()
+    # A field, so that every form of the record tells it, but nobody's claim.
+    is_full: bool = field(init=False)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether files, network and home are all confined: what ``required`` asks for.
-
-        A system that cannot end a child which detaches itself, as macOS cannot, tells that as a gap.
-        """
-        return self.writes and self.network and self.home
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_full", self.writes and self.network and self.home)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ SEARCH_TOOL = "skill_search"
 FULL_TOOL = "skill_read"
 
 _COMMAND = re.compile(r"[ \t]*(?:[$>][ \t]+)?\S*(?:python|node|sh)[0-9.]*[ \t]+\S*")
+_PLACEHOLDER = re.compile(r"(?:\$\{?[A-Z_]*SKILL_DIR\}?|\{baseDir\})/")
 _SMALLEST_PAGE = 256
 _LARGEST_COPY = 16 * 1024 * 1024
 _NAMES_SHOWN = 40
@@ -98,6 +99,10 @@ class SkillAccess:
         if not repeated:
             self._next[skill.name, path] = page.next_offset
         return page, repeated
+
+    def is_read(self, skill: Skill) -> bool:
+        """Whether its instructions were read in this turn."""
+        return (skill.name, MANIFEST) in self._next
 
     def scripts(self, loaded: LoadedSkill) -> list[SkillFile]:
         """The files of a skill that may be run, those that its instructions name first."""
@@ -186,7 +191,7 @@ class SkillAccess:
         return tuple(found)
 
     def _choices_of(self, skill: Skill) -> list[Choice]:
-        if (skill.name, MANIFEST) not in self._next:
+        if not self.is_read(skill):
             return [_choice(skill, MANIFEST, label=one_line(skill.summary))]
         found = [
             _choice(skill, path, offset=rest, label=f"the rest of {path}")
@@ -242,6 +247,11 @@ def without_prefix(skill: str, path: str) -> str:
     """Models spell ``api.md`` of skill ``pdf`` as it lies in the skills directory: ``pdf/api.md``."""
     folder, slash, rest = path.partition("/")
     return rest if slash and folder.casefold() == skill.casefold() else path
+
+
+def without_placeholder(path: str) -> str:
+    """The path without what skills put in front of it for their own directory: ``${SKILL_DIR}/``."""
+    return _PLACEHOLDER.sub("", path, count=1)
 
 
 def text_argument(arguments: Mapping[str, Json], *names: str) -> str:

@@ -19,6 +19,7 @@ from satchel.tools.files import (
     WriteFile,
 )
 from satchel.tools.patch import APPLY_PATCH, PATCH_ALIASES, ApplyPatch
+from satchel.tools.script_advice import ScriptAdvice
 from satchel.tools.shell import SHELL_ALIASES, SHELL_TOOL, ShellTool
 
 RUN_ALIASES = ("run_skill_script", "run_script")
@@ -34,8 +35,11 @@ class BenchTools:
     habits: dict[str, Tool]
 
 
-def bench_tools(bench: Workbench, scripts: Tool | None = None) -> BenchTools:
-    """``scripts`` runs what skills ship, None when they ship nothing that runs. The others are for code and files."""
+def bench_tools(bench: Workbench, scripts: Tool | None = None, advice: ScriptAdvice | None = None) -> BenchTools:
+    """``scripts`` runs what skills ship, None when they ship nothing that runs. The others are for code and files.
+
+    ``advice`` speaks of ``scripts`` where the shell was asked for them.
+    """
     declared: list[Tool] = []
     habits: dict[str, Tool] = {}
 
@@ -50,7 +54,7 @@ def bench_tools(bench: Workbench, scripts: Tool | None = None) -> BenchTools:
     if scripts is not None:
         add(scripts, RUN_ALIASES)
     if bench.code is not None:
-        add(ShellTool(bench.code), SHELL_ALIASES)
+        add(ShellTool(bench.code, advice), SHELL_ALIASES)
     if bench.files is not None:
         add(ReadFile(bench.files), READ_ALIASES)
         add(WriteFile(bench.files), WRITE_ALIASES, writes=True)
@@ -72,7 +76,7 @@ class _OnBench:
         return self._tool.spec
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        run_id = self._bench.run_id if self._bench.artifacts is not None else ""
+        run_id = self._bench.shelf_id
 
         def report(progress: Progress) -> None:
             context.report(replace(progress, run=run_id) if progress.files else progress)

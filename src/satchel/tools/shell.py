@@ -13,10 +13,11 @@ from satchel.chat.messages import Json
 from satchel.chat.request import ToolSpec
 from satchel.errors import SandboxError
 from satchel.execution.shell import CodeSession
-from satchel.execution.shell_call import ShellRequest
+from satchel.execution.shell_call import ShellRequest, ShellRun
 from satchel.skills.oneline import one_line
 from satchel.tools.access import text_argument
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools.script_advice import ScriptAdvice
 
 SHELL_TOOL = "shell"
 SHELL_ALIASES = (
@@ -56,10 +57,11 @@ SPEC = ToolSpec(
 
 
 class ShellTool:
-    """Runs commands through the session of one workspace."""
+    """Runs commands through the session of one workspace. ``advice`` knows the scripts that another tool runs."""
 
-    def __init__(self, session: CodeSession) -> None:
+    def __init__(self, session: CodeSession, advice: ScriptAdvice | None = None) -> None:
         self._session = session
+        self._advice = advice
         self._spec = replace(SPEC, description=f"{SPEC.description} {_terms(session)}")
 
     @property
@@ -83,7 +85,13 @@ class ShellTool:
         if done.outcome is None and not done.ok:
             return failure(done.code, done.text)
         context.report(Progress(phase="finished", detail=shown, files=done.files))
-        return ToolResult(text=done.text, ok=done.ok, code=done.code, files=done.files)
+        advice = await self._advice.of(command, _printed(done)) if self._advice else ""
+        text = f"{done.text}\n{advice}" if advice else done.text
+        return ToolResult(text=text, ok=done.ok, code=done.code, files=done.files)
+
+
+def _printed(done: ShellRun) -> str:
+    return f"{done.outcome.stderr.text}\n{done.outcome.stdout.text}" if done.outcome else ""
 
 
 def _terms(session: CodeSession) -> str:

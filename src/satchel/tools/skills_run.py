@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -16,12 +15,20 @@ from satchel.execution.scripts import ScriptRequest, ScriptRunner
 from satchel.skills.model import MANIFEST, REQUEST_SOURCE, LoadedSkill, Skill
 from satchel.skills.names import near_names
 from satchel.skills.oneline import one_line
-from satchel.tools.access import RUN_TOOL, SkillAccess, plain_path, text_argument, told, usage, without_prefix
+from satchel.tools.access import (
+    RUN_TOOL,
+    SkillAccess,
+    plain_path,
+    text_argument,
+    told,
+    usage,
+    without_placeholder,
+    without_prefix,
+)
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.words import split_arguments
 
 _PATHS = ("path", "script", "file", "resource", "script_name", "script_path")
-_PLACEHOLDER = re.compile(r"(?:\$\{?[A-Z_]*SKILL_DIR\}?|\{baseDir\})/")
 _QUOTING = (
     'args begins with "[" and is not a list of texts. Write a list as ["first", "second value"], each argument in'
     ' double quotes; write one argument that begins with a bracket as ["[like this"].'
@@ -68,7 +75,7 @@ class SkillsRun:
         skill = self._access.find(given) if given else None
         if skill is None:
             return self._access.no_such_skill(given, tool=RUN_TOOL)
-        whole = _PLACEHOLDER.sub("", text_argument(call.arguments, *_PATHS), count=1)
+        whole = without_placeholder(text_argument(call.arguments, *_PATHS))
         path = whole
         try:
             loaded = await self._access.load(skill)
@@ -163,7 +170,7 @@ def _glued(loaded: LoadedSkill, whole: str) -> ToolResult | None:
     words = whole.split()
     files = {file.path for file in loaded.files} - {MANIFEST}
     for word in words[:2] if len(words) > 1 else ():
-        path = _meant(loaded, _PLACEHOLDER.sub("", word, count=1))
+        path = _meant(loaded, without_placeholder(word))
         if path in files:
             rest = whole.split(word, 1)[1].strip()
             meant = {"skill": loaded.name, "path": path} | ({"args": rest} if rest else {})

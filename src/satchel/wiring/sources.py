@@ -19,6 +19,7 @@ from satchel.sources.directory import DirectorySource
 from satchel.tools.access import SkillAccess
 from satchel.tools.base import Tool
 from satchel.tools.bench import bench_tools
+from satchel.tools.script_advice import ScriptAdvice
 from satchel.tools.skill import SkillActivate
 from satchel.tools.skill_read import SkillRead
 from satchel.tools.skill_search import SkillSearch
@@ -99,7 +100,7 @@ async def skill_hosts(context: HostContext) -> tuple[ToolHost, ...]:
     habits: dict[str, Tool] = {}
     if bench is not None:
         scripts = SkillsRun(access, runner) if runner and await access.has_scripts() else None
-        placed = bench_tools(bench, scripts)
+        placed = bench_tools(bench, scripts, ScriptAdvice(access) if scripts else None)
         tools += placed.declared
         habits = placed.habits
     return (ToolBox(tools, advise=access.advise, habits=habits),) if tools else ()

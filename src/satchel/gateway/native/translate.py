@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 
 from satchel.chat.capabilities import ModelInfo
 from satchel.chat.codec.openai_chat import encode_message, encode_usage
@@ -32,6 +33,7 @@ from satchel.gateway.sessions import Session
 
 Frame = dict[str, object]
 
+_LAST = ("tool_calls", "usage", "finish", "continuation", "files", "run")
 _LOST = Notice(
     code="session-not-kept",
     message="The session was deleted, or has become larger than what is kept: it cannot be gone on with.",
@@ -92,7 +94,8 @@ class _Answer:
         match event:
             case TurnStarted():
                 session = self._held.session_id if self._held else None
-                return {"session": session, "turn": event.turn_id, "model": event.model or UNNAMED}
+                head: Frame = {"session": session, "turn": event.turn_id, "model": event.model or UNNAMED}
+                return head | ({"confinement": asdict(event.confinement)} if event.confinement else {})
             case TextDelta():
                 text = self._joiner.feed(event)
                 return {"text": text} if text else {}
@@ -142,6 +145,8 @@ class _Answer:
         rounds = [encode_usage(usage) for usage in done.usage_by_round]
         frames.append({"usage": {**encode_usage(done.usage), "rounds": rounds}})
         end: Frame = {"done": True, "finish": done.finish}
+        if done.run:
+            end |= {"files": list(done.files[:MOST_FILES]), "run": done.run}
         if done.continuation and self._held is None:
             end["continuation"] = done.continuation
         return [*frames, end]
@@ -185,7 +190,7 @@ class AnswerEncoder(_Answer):
         end: Frame = {"tool_calls": []}
         for frame in self._ending():
             self._take(frame)
-            end |= {key: frame[key] for key in ("tool_calls", "usage", "finish", "continuation") if key in frame}
+            end |= {key: frame[key] for key in _LAST if key in frame}
         said = {key: "".join(pieces) for key, pieces in self._words.items()}
         return encode_json({**self._head, **said, **self._lists, **end})
 

@@ -74,15 +74,32 @@ class LoadedBody(BaseModel):
     bytes: int
 
 
+class ConfinementBody(BaseModel):
+    """What confines programs of a turn: fully when files, network and home are all held. ``gaps`` say what is not."""
+
+    backend: str
+    version: str
+    writes: bool
+    network: bool
+    home: bool
+    process_tree: bool
+    hosts: bool
+    gaps: list[str]
+    is_full: bool
+
+
 class TurnBody(BaseModel):
     """The whole answer of a request with ``"stream": false``: what the frames of a stream hold, by the same names.
 
-    ``usage`` is summed over all generations of the turn; its ``rounds`` has one entry a generation.
+    ``usage`` is summed over all generations of the turn; its ``rounds`` has one entry a generation. ``confinement`` is
+    absent where no program can run. ``files`` were written in the background and are in no step; they can be had under
+    ``run``, and both are absent when there are none.
     """
 
     session: str | None
     turn: str
     model: str
+    confinement: ConfinementBody | None = None
     text: str
     reasoning: str
     steps: list[StepBody]
@@ -92,6 +109,8 @@ class TurnBody(BaseModel):
     usage: dict[str, Any]
     finish: Finish
     continuation: str | None = None
+    files: list[str] | None = None
+    run: str | None = None
 
 
 class SessionBody(BaseModel):
