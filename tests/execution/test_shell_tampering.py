@@ -10,6 +10,7 @@ import pytest
 from satchel.errors import SandboxError
 from satchel.ports.execution import Executor
 from satchel.sandbox.detect import detect
+from tests.backends import not_here
 from tests.execution.shells import printed, run, session
 
 REWRITE = (
@@ -23,7 +24,7 @@ REWRITE = (
 async def confined() -> Executor:
     found = await detect("required")
     if found.executor.unavailable_reason:
-        pytest.skip(found.executor.unavailable_reason)
+        not_here(found.executor.unavailable_reason)
     return found.executor
 
 
