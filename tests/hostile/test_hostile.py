@@ -43,6 +43,7 @@ def run(backend: str, user: str, keep: Keep, rows: frozenset[str] | None = None)
 def test_no_row_is_lost() -> None:
     """69 attacks and 5 needs were measured before there was a sandbox of ours; these are one row each, and 14 more."""
     assert (len(set(NEEDS)), len(set(ATTACKS))) == (5, 83)
+    assert (USERS, FULL, PARTS) == (("root", "user"), ("bubblewrap", "namespaces"), ("landlock",))
     known = NOT_ON_EVERY_HOST | ONLY_ROOT | HELD_BY_THE_PORT | set(GAP_WORDS_OF_A_PART)
     assert known <= set(ATTACKS)
 
