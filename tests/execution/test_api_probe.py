@@ -141,7 +141,8 @@ async def test_a_module_that_hangs_or_breaks_when_it_is_imported_costs_only_its_
         hangs = "import sys, time\nif sys.argv[0] == '-c': time.sleep(60)\n"
         quits = "import sys, os\nif sys.argv[0] == '-c': os._exit(0)\n"
         lies = 'import sys, os\nif sys.argv[0] == \'-c\': os.write(1, b\'[{"names": ["evil"], "place": "x\\\\ny"}]\')\n'
-        for name, text in (("hangs", hangs), ("quits", quits), ("lies", lies)):
+        fails = lies.replace("x\\\\ny", "x").rstrip() + "; os._exit(1)\n"
+        for name, text in (("hangs", hangs), ("quits", quits), ("lies", lies), ("fails", fails)):
             await asyncio.to_thread((folder / f"{name}.py").write_text, text)
             told_of = await failing(made, f"import {name}\n{name}.nothing")
             assert "exit code 1" in told_of
@@ -176,6 +177,8 @@ def test_only_the_end_of_the_last_traceback_counts() -> None:
     assert (guess.owner, guess.wanted, guess.files) == ("math", "b", ("b.py",))
     assert read_guess(first + second.replace("AttributeError", "ValueError"), "") is None
     assert read_guess("AttributeError: module 'json' has no attribute 'a'\n", "") is None
+    # What a message goes on with, and what the next program of the line says, is later and no guess.
+    assert read_guess(first + "TypeError: of the next program\n", "") is None
 
 
 def test_imports_are_seen_without_running() -> None:
@@ -200,6 +203,10 @@ def test_an_answer_is_bounded_and_one_line() -> None:
     assert text.count("\n") == 0
     assert "\x1b" not in text
     assert "more)" in text
+    named = told(
+        Guess(kind="module", owner="x", wanted="y"), json.dumps([{"names": names[-2:], "place": "m"}]).encode()
+    )
+    assert named == "m has no y. It has: name4999."
 
 
 @settings(deadline=None)

@@ -166,6 +166,10 @@ async def test_many_files_at_once(session: FileSession, work: Path) -> None:
         (("*** Add File: sub", "+x"), "file-exists"),
         (("*** Update File: app.py", "*** Move to: first", "-def one():", "+def three():"), "file-exists"),
         (("*** Add File: ../out", "+x"), "path-refused"),
+        (
+            ("*** Update File: app.py", "*** Move to: a", "*** Move to: b", "-def one():", "+def two():"),
+            "patch-invalid",
+        ),
         (("*** Add File: x", "x"), "patch-invalid"),
     ],
 )
@@ -330,3 +334,12 @@ def test_a_ledger_forgets_the_oldest() -> None:
     ledger.check("f2999", b"x")
     with pytest.raises(FileError):
         ledger.check("f0", b"x")
+
+
+def test_a_file_that_was_read_again_is_not_the_oldest() -> None:
+    ledger = ReadLedger(is_enforced=True)
+    for number in (*range(2000), 0, 2000):
+        ledger.read(f"f{number}", b"x", 1, 400)
+    ledger.check("f0", b"x")
+    with pytest.raises(FileError):
+        ledger.check("f1", b"x")

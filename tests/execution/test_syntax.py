@@ -16,7 +16,7 @@ from satchel.execution.file_session import FileSession
 from satchel.execution.ledger import ReadLedger
 from satchel.execution.syntax import SyntaxChecker
 from satchel.execution.workspace import Workspace
-from satchel.ports.execution import Launch, Outcome
+from satchel.ports.execution import Captured, Launch, Outcome
 from satchel.sandbox.unconfined import UnconfinedExecutor
 
 
@@ -88,6 +88,35 @@ async def test_a_file_that_does_not_parse_is_named_with_its_line(workspace: Work
 @pytest.mark.parametrize("path", WHOLE)
 async def test_a_file_that_parses_is_not_blamed(workspace: Workspace, path: str) -> None:
     assert await notes(workspace, {path: WHOLE[path]}) == ()
+
+
+class Saying(UnconfinedExecutor):
+    """A node of another version, by what it says of a file."""
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+
+    async def run(self, launch: Launch) -> Outcome:
+        assert launch.command[:2] == ("node", "--check")
+        return Outcome(exit_code=1, stderr=Captured(head=f"/w/a.js:1\nimport x\n\n{self._said}\n".encode()))
+
+
+@pytest.mark.parametrize(
+    ("said", "is_blamed"),
+    [
+        ("SyntaxError: Cannot use import statement outside a module", False),
+        ("SyntaxError: Unexpected token 'export'", False),
+        ("SyntaxError: await is only valid in async functions and the top level bodies of modules", False),
+        ("SyntaxError: Cannot use 'import.meta' outside a module", False),
+        ("SyntaxError: Unexpected token ';'", True),
+        ("Error: Cannot find module 'x'", False),
+    ],
+)
+async def test_a_module_in_a_file_that_node_takes_for_a_script_is_not_blamed(
+    workspace: Workspace, said: str, is_blamed: bool
+) -> None:
+    found = await SyntaxChecker(Saying(said), workspace, os.environ).check({"a.js": "import x\n"})
+    assert bool(found) == is_blamed
 
 
 async def test_random_programs_and_where_they_break(workspace: Workspace) -> None:
