@@ -116,6 +116,14 @@ async def test_what_a_condition_leaves_out_is_not_said_to_be_installed(
     assert note == f"Not installed, by the condition behind its name: {left_out}; {marker}."
     _, note = await ask(made, f"pip install {quoted} '{other}; python_version>\"3\"'", workspace)
     assert note.startswith(f'The host installed {other}; python_version>"3" ({other}-1.0). Not installed')
+    third = fresh()
+    registry.add_wheel(third, "1.0", {f"{third}.py": ""})
+    quoted = f"\"{third}; python_version>'3'\" \"{third}; python_version<'3'\""
+    _, note = await ask(made, f"pip install {quoted}", workspace)
+    assert note == (
+        f"The host installed {third}; python_version>'3' ({third}-1.0). "
+        f"Not installed, by the condition behind its name: {third}; python_version<'3'."
+    )
 
 
 async def test_what_is_there_already_is_not_said_to_be_installed_anew(registry: Registry, workspace: Workspace) -> None:

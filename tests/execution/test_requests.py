@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 import pytest
@@ -75,6 +76,8 @@ def specs(made: CommandPlan) -> list[str]:
         ("pip install -r requirements.txt && p", ["six==1.16.0", "requests>=2; python_version > '3'"], "true && p"),
         ("pip install --requirement=requirements.txt x", ["x", "six==1.16.0", "requests>=2; python_version > '3'"], "true"),
         ("cd dev && pip install -rrequirements.txt", ["black"], "cd dev && true"),
+        ("echo $(cd dev && pwd) && pip install -r requirements.txt", ["six==1.16.0", "requests>=2; python_version > '3'"],
+         "echo $(cd dev && pwd) && true"),
         ("npm install", ["left@^1.0.0", "@s/right@latest"], "true"),
         ("yarn", ["left@^1.0.0", "@s/right@latest"], "true"),
         ("cd bare && npm install", [], "cd bare && true"),
@@ -257,6 +260,19 @@ def test_one_refusal_stops_the_whole_line() -> None:
     made = plan("pip install good && pip install ./bad && python y.py")
     assert made.requests == ()
     assert made.refusal
+
+
+@pytest.mark.parametrize("form", ['echo "$({})"', "echo $({})", "bash -c {}"])
+def test_no_nesting_is_too_deep_to_be_read_or_refused(form: str) -> None:
+    install, other = "pip install x", "ls"
+    for depth in range(1, 10):
+        install, other = (form.format(shlex.quote(text) if "-c" in form else text) for text in (install, other))
+        assert ("nested too deeply" in plan(install).refusal) == (depth > 4)
+        assert plan(install).requests == ()
+        assert plan(install).refusal
+        assert plan(other) == CommandPlan(command=other)
+    deep = "$(" * 2000 + "pip install x" + ")" * 2000
+    assert plan(deep).requests == ()
 
 
 @given(st.text(alphabet="pi nstalxm-rcd'\"\\$(){}`;|&<>#=\n\t0@/.~!*", max_size=120))

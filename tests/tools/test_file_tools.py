@@ -107,6 +107,8 @@ async def test_an_existing_file_is_replaced_by_a_word_that_is_not_declared(sessi
         {"cmd": {"args": [PATCH]}},
         {"patch": f"apply_patch <<'EOF'\n{PATCH}\nEOF"},
         {"patch": f"```\n{PATCH}\n```"},
+        {"path": "app.txt", "patch": PATCH},
+        {"path": "app.txt", "patch": PATCH.removeprefix("*** Begin Patch\n")},
         {"path": "app.txt", "patch": HUNK},
         {"path": "app.txt", "diff": HUNK},
         {"type": "update_file", "path": "app.txt", "diff": HUNK},
