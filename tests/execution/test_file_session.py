@@ -260,6 +260,13 @@ async def test_a_text_that_is_there_several_times_needs_the_word(session: FileSe
     assert (work / "app.py").read_text() == APP.replace("return", "yield")
 
 
+async def test_places_that_overlap_are_counted_as_they_are_replaced(session: FileSession, work: Path) -> None:
+    (work / "rows").write_text("-- -- -- --\n")
+    done = await session.replace("rows", "-- --", "=", everywhere=True)
+    assert "2 times" in done.text
+    assert (work / "rows").read_text() == "= =\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
