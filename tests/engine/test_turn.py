@@ -138,6 +138,13 @@ async def test_a_turn_that_ends_in_its_last_round_did_not_run_out(skills: Path, 
     assert "ran out" not in text_of(events) + "".join(said.text for said in done.transcript)
 
 
+async def test_an_answer_with_what_was_read_is_left_as_the_model_wrote_it(skills: Path) -> None:
+    model = ScriptedModel([Reply(calls=(call("skills_read", READ_PDF),)), Reply(text=("OKAPI.",))])
+    events, done = await collect(runtime_over(model, skills, limits=LoopLimits(max_rounds=1)), ask())
+    assert "1 rounds" in model.requests[1].messages[-1].text
+    assert (text_of(events), done.transcript[-1].text, done.hit_round_limit) == ("OKAPI.", "OKAPI.", True)
+
+
 async def test_an_empty_last_round_still_says_why(skills: Path) -> None:
     model = ScriptedModel([Reply(calls=(call("skills_list"),)), Reply()])
     events, _ = await collect(runtime_over(model, skills, limits=LoopLimits(max_rounds=1)), ask())
