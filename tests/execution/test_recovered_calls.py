@@ -137,8 +137,11 @@ async def test_a_command_that_speaks_of_an_install_performs_none(registry: Regis
 
 @pytest.mark.parametrize("name", ["python", "python3"])
 async def test_python_is_there_under_either_name(tmp_path: Path, name: str) -> None:
-    async with session(tmp_path, host={"PATH": "/nowhere"}) as made:
-        said = word()
+    said, other = word(), tmp_path / "bin" / name
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho another Python\n")
+    other.chmod(0o755)
+    async with session(tmp_path, host={"PATH": str(other.parent)}) as made:
         done = await run(made, f"{name} -c 'print(\"{said}\")'")
         assert (done.ok, printed(done)) == (True, f"{said}\n")
 
@@ -244,8 +247,8 @@ async def test_a_hunk_that_fits_twice_is_said_with_the_other_line(workspace: Wor
 
 async def test_a_hunk_that_is_led_to_its_place_fits_once(workspace: Workspace, files: FileSession) -> None:
     content, old, new = lines(), word(), word()
-    first, second = 3 + secrets.randbelow(8), 15 + secrets.randbelow(8)
-    content[first] = content[second] = old
+    first, second, third = (start + secrets.randbelow(7) for start in (2, 11, 21))
+    content[first] = content[second] = content[third] = old
     path = put(workspace, content)
     done = await files.patch(update(path, f"@@ {content[second - 1]}", f"-{old}", f"+{new}"))
     assert "fits" not in done.text
