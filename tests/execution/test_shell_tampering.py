@@ -1,4 +1,4 @@
-"""What a confined program tries against the calls after it, through the sandbox of this host."""
+"""What a confined program tries against the calls after it, through each sandbox of this host."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Executor
-from satchel.sandbox.detect import detect
-from tests.backends import not_here
+from tests.backends import FULL, executor_of
 from tests.execution.shells import printed, run, session
 
 REWRITE = (
@@ -20,12 +19,9 @@ REWRITE = (
 )
 
 
-@pytest.fixture
-async def confined() -> Executor:
-    found = await detect("required")
-    if found.executor.unavailable_reason:
-        not_here(found.executor.unavailable_reason)
-    return found.executor
+@pytest.fixture(params=FULL)
+async def confined(request: pytest.FixtureRequest) -> Executor:
+    return await executor_of(request.param)
 
 
 async def test_a_job_cannot_change_what_the_next_call_runs(tmp_path: Path, confined: Executor) -> None:
