@@ -9,7 +9,6 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Executor
-from tests.backends import FULL, executor_of
 from tests.execution.shells import printed, run, session
 
 REWRITE = (
@@ -17,11 +16,6 @@ REWRITE = (
     "for f in ../calls/*.sh ../calls/*.restore ../state/*.sh ../state/*.restore; do "
     "echo 'echo INJECTED; exit 0' > $f; done 2>/dev/null; done"
 )
-
-
-@pytest.fixture(params=FULL)
-async def confined(request: pytest.FixtureRequest) -> Executor:
-    return await executor_of(request.param)
 
 
 async def test_a_job_cannot_change_what_the_next_call_runs(tmp_path: Path, confined: Executor) -> None:
