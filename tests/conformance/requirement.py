@@ -14,9 +14,12 @@ class Requirement:
     """``quote`` is part of one line of the seed (of a list of ours: our own words), ``test`` a pytest id below the root.
 
     ``id`` is the seed, its section and a number: ``000-4.5-3``. Sections without a number have a word.
+    ``twin`` is the test of what must not happen where nothing is wrong, for a requirement about what the host says or does
+    of its own accord.
     """
 
     id: str
     seed: Seed
     quote: str
     test: str
+    twin: str = ""

@@ -123,6 +123,28 @@ async def test_round_limit_ends_with_a_note_and_without_own_tools(skills: Path) 
     assert not done.transcript[-1].tool_uses
 
 
+@pytest.mark.parametrize(
+    "last",
+    [Reply(text=("Done.",)), Reply(text=("Done.",), calls=(call("weather", "{}", "w"),))],
+    ids=["an answer", "a call of the client's"],
+)
+async def test_a_turn_that_ends_in_its_last_round_did_not_run_out(skills: Path, last: Reply) -> None:
+    again = Reply(text=("Hm.",), calls=(call("skills_read", READ_PDF),))
+    model = ScriptedModel([again, last])
+    events, done = await collect(runtime_over(model, skills, limits=LoopLimits(max_rounds=2)), ask(tools=("weather",)))
+    assert (len(model.requests), done.rounds, done.hit_round_limit) == (2, 2, False)
+    assert names(model.requests[1]) == ["weather", "skills_list", "skills_read"]
+    assert model.requests[1].messages[-1].role == "tool"
+    assert "ran out" not in text_of(events) + "".join(said.text for said in done.transcript)
+
+
+async def test_an_answer_with_what_was_read_is_left_as_the_model_wrote_it(skills: Path) -> None:
+    model = ScriptedModel([Reply(calls=(call("skills_read", READ_PDF),)), Reply(text=("OKAPI.",))])
+    events, done = await collect(runtime_over(model, skills, limits=LoopLimits(max_rounds=1)), ask())
+    assert "1 rounds" in model.requests[1].messages[-1].text
+    assert (text_of(events), done.transcript[-1].text, done.hit_round_limit) == ("OKAPI.", "OKAPI.", True)
+
+
 async def test_an_empty_last_round_still_says_why(skills: Path) -> None:
     model = ScriptedModel([Reply(calls=(call("skills_list"),)), Reply()])
     events, _ = await collect(runtime_over(model, skills, limits=LoopLimits(max_rounds=1)), ask())

@@ -8,9 +8,7 @@ import pytest
 
 from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
 from satchel.ports.execution import Executor
-from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
-from satchel.sandbox.hosts import HostsExecutor
-from satchel.sandbox.namespaces import NamespaceExecutor
+from tests.backends import FULL, executor_of
 from tests.execution.registry import Registry
 
 
@@ -28,13 +26,11 @@ def registry() -> Iterator[Registry]:
         yield server
 
 
-@pytest.fixture(params=[BubblewrapExecutor, NamespaceExecutor])
-def confined(request: pytest.FixtureRequest) -> Executor:
+@pytest.fixture(params=FULL)
+async def confined(request: pytest.FixtureRequest) -> Executor:
     """The sandboxes of this machine that can narrow a network to hosts."""
-    if request.param is BubblewrapExecutor and not any(Path(place).exists() for place in PLACES):
-        pytest.skip("there is no bwrap")
-    made = HostsExecutor(request.param())
-    assert made.confinement.hosts  # it is found out here, on files
+    made = await executor_of(request.param)
+    assert made.confinement.hosts
     return made
 
 

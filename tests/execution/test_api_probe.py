@@ -176,6 +176,8 @@ def test_only_the_end_of_the_last_traceback_counts() -> None:
     assert (guess.owner, guess.wanted, guess.files) == ("math", "b", ("b.py",))
     assert read_guess(first + second.replace("AttributeError", "ValueError"), "") is None
     assert read_guess("AttributeError: module 'json' has no attribute 'a'\n", "") is None
+    # What a message goes on with, and what the next program of the line says, is later and no guess.
+    assert read_guess(first + "TypeError: of the next program\n", "") is None
 
 
 def test_imports_are_seen_without_running() -> None:
@@ -200,6 +202,10 @@ def test_an_answer_is_bounded_and_one_line() -> None:
     assert text.count("\n") == 0
     assert "\x1b" not in text
     assert "more)" in text
+    named = told(
+        Guess(kind="module", owner="x", wanted="y"), json.dumps([{"names": names[-2:], "place": "m"}]).encode()
+    )
+    assert named == "m has no y. It has: name4999."
 
 
 @settings(deadline=None)

@@ -122,6 +122,8 @@ def test_a_patch_that_is_given_to_a_shell_is_found(command: str, folder: str) ->
         f"apply_patch <<'EOF'\n{PATCH}\nEOF\nls\nEOF",
         f"apply_patch <<'EOF'\n{PATCH}",
         f"echo a && apply_patch '{PATCH}'",
+        f"cd src || apply_patch '{PATCH}'",
+        f"cd src | apply_patch '{PATCH}'",
         f"apply_patch '{PATCH}",
         "apply_patch words",
     ],

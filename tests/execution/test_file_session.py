@@ -166,6 +166,10 @@ async def test_many_files_at_once(session: FileSession, work: Path) -> None:
         (("*** Add File: sub", "+x"), "file-exists"),
         (("*** Update File: app.py", "*** Move to: first", "-def one():", "+def three():"), "file-exists"),
         (("*** Add File: ../out", "+x"), "path-refused"),
+        (
+            ("*** Update File: app.py", "*** Move to: a", "*** Move to: b", "-def one():", "+def two():"),
+            "patch-invalid",
+        ),
         (("*** Add File: x", "x"), "patch-invalid"),
     ],
 )
@@ -256,6 +260,13 @@ async def test_a_text_that_is_there_several_times_needs_the_word(session: FileSe
     assert (work / "app.py").read_text() == APP.replace("return", "yield")
 
 
+async def test_places_that_overlap_are_counted_as_they_are_replaced(session: FileSession, work: Path) -> None:
+    (work / "rows").write_text("-- -- -- --\n")
+    done = await session.replace("rows", "-- --", "=", everywhere=True)
+    assert "2 times" in done.text
+    assert (work / "rows").read_text() == "= =\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -330,3 +341,12 @@ def test_a_ledger_forgets_the_oldest() -> None:
     ledger.check("f2999", b"x")
     with pytest.raises(FileError):
         ledger.check("f0", b"x")
+
+
+def test_a_file_that_was_read_again_is_not_the_oldest() -> None:
+    ledger = ReadLedger(is_enforced=True)
+    for number in (*range(2000), 0, 2000):
+        ledger.read(f"f{number}", b"x", 1, 400)
+    ledger.check("f0", b"x")
+    with pytest.raises(FileError):
+        ledger.check("f1", b"x")

@@ -13,6 +13,7 @@ import pytest
 from satchel.execution.options import InstallOptions
 from satchel.execution.workspace import Workspace
 from satchel.sandbox.unconfined import UnconfinedExecutor
+from tests.backends import not_here
 from tests.execution.registry import Registry
 from tests.execution.test_installs import Narrowed, ask, fresh, installer, put, shell
 
@@ -115,6 +116,14 @@ async def test_what_a_condition_leaves_out_is_not_said_to_be_installed(
     assert note == f"Not installed, by the condition behind its name: {left_out}; {marker}."
     _, note = await ask(made, f"pip install {quoted} '{other}; python_version>\"3\"'", workspace)
     assert note.startswith(f'The host installed {other}; python_version>"3" ({other}-1.0). Not installed')
+    third = fresh()
+    registry.add_wheel(third, "1.0", {f"{third}.py": ""})
+    quoted = f"\"{third}; python_version>'3'\" \"{third}; python_version<'3'\""
+    _, note = await ask(made, f"pip install {quoted}", workspace)
+    assert note == (
+        f"The host installed {third}; python_version>'3' ({third}-1.0). "
+        f"Not installed, by the condition behind its name: {third}; python_version<'3'."
+    )
 
 
 async def test_what_is_there_already_is_not_said_to_be_installed_anew(registry: Registry, workspace: Workspace) -> None:
@@ -165,7 +174,7 @@ async def test_the_certificates_of_npms_own_setting_are_shown_to_npm(
 ) -> None:
     own = Path(ssl.get_default_verify_paths().cafile or "/nowhere")
     if not own.is_file():  # noqa: ASYNC240 - of a test
-        pytest.skip("this host has no bundle")
+        not_here("this host has no bundle", may_be_missing=True)
     executor = Narrowed(tmp_path)
     await ask(installer(executor, registry, npm_config_cafile=str(own)), "npm install x", workspace)
     assert executor.launches[-1].env["NODE_EXTRA_CA_CERTS"].startswith(f"{workspace.root}/certificates/")

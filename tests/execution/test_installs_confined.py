@@ -18,8 +18,6 @@ from satchel.execution.scripts import ScriptRequest
 from satchel.execution.shell import CodeSession
 from satchel.execution.workbench import Execution
 from satchel.ports.execution import Executor
-from satchel.sandbox.bubblewrap import BubblewrapExecutor
-from satchel.sandbox.namespaces import NamespaceExecutor
 from tests.execution.registry import Registry
 from tests.execution.shells import printed, run
 
@@ -116,7 +114,7 @@ async def test_five_missing_imports_are_installed_and_the_sixth_is_named(
     assert outcome.stdout.text.split() == [part for name in names[:5] for part in ("has", name)]
 
 
-@pytest.mark.parametrize("confined", [BubblewrapExecutor], indirect=True)
+@pytest.mark.parametrize("confined", ["bubblewrap"], indirect=True)
 async def test_a_recovery_that_runs_out_of_time_while_it_runs_says_what_is_there_now(
     registry: Registry, confined: Executor, install_host: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -134,7 +132,7 @@ async def test_a_recovery_that_runs_out_of_time_while_it_runs_says_what_is_there
     assert fetched(registry, [name, never]) == [name]
 
 
-@pytest.mark.parametrize("confined", [NamespaceExecutor], indirect=True)
+@pytest.mark.parametrize("confined", ["namespaces"], indirect=True)
 async def test_a_recovery_that_runs_out_of_time_while_it_installs_says_which_is_not_there(
     registry: Registry, confined: Executor, install_host: Mapping[str, str], tmp_path: Path
 ) -> None:

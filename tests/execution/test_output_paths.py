@@ -51,6 +51,7 @@ def test_a_path_below_the_workspace_is_told_from_where_the_command_ran(printed: 
         f"http://host{WORK}/a.py",
         f"{WORK}/../../etc/passwd",
         f"{WORK}/a/../../../x",
+        f"{ROOT}/../{ROOT.rpartition('/')[2]}x/a.py",
         f"~{WORK}/a",
         ROOT[:-1] + "/work/a",
         ROOT.upper() + "/work/a",

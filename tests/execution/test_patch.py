@@ -88,6 +88,12 @@ def test_stacked_anchors_narrow_one_after_the_other() -> None:
     assert after.notes == ()
 
 
+def test_a_second_anchor_is_looked_for_behind_the_first_alone() -> None:
+    text = "def run():\n  go\nclass B:\n  def other():\n    go\n  def run():\n    go\n"
+    patched = update(text, "@@ class B:\n@@ def run():\n-    go\n+    stop")
+    assert patched.text.splitlines()[4:] == ["    go", "  def run():", "    stop"]
+
+
 def test_an_anchor_that_is_nowhere_is_advice_and_is_named() -> None:
     patched = update(FILE, "@@ def Two() -> int:\n-    return 2\n+    return 3")
     assert patched.text == FILE.replace("return 2", "return 3")

@@ -166,6 +166,26 @@ async def test_what_cannot_be_had_is_told_and_the_failure_stands() -> None:
     assert notes == ("The run needs gone, which could not be installed. There is none.",)
 
 
+async def test_an_install_that_used_up_the_time_is_told_and_nothing_runs_again() -> None:
+    name, now, runs = f"m{secrets.token_hex(4)}", 0.0, 0
+
+    class Slow(Installs):
+        async def add(self, package: Package, workspace: Workspace, *, deadline_s: float) -> str:
+            nonlocal now
+            now += deadline_s - 0.5
+            return await super().add(package, workspace, deadline_s=deadline_s)
+
+    async def run(left: float) -> Outcome:
+        nonlocal runs
+        runs += 1
+        return failed(python(name))
+
+    installs = Slow()
+    outcome, notes = await rerun_with_installs(run, installs, WORKSPACE, deadline_s=60, clock=lambda: now)
+    assert (runs, outcome.exit_code, installs.added) == (1, 1, [name])
+    assert notes == (f"{name} was missing and is installed now; no time was left to run again: run it again.",)
+
+
 async def test_everything_happens_within_the_time_of_the_call() -> None:
     installs = Installs()
     runs, outcome, notes = await recover(["one", "two", "three"], installs, deadline_s=10, cost=6)

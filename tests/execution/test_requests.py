@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 import pytest
@@ -75,6 +76,8 @@ def specs(made: CommandPlan) -> list[str]:
         ("pip install -r requirements.txt && p", ["six==1.16.0", "requests>=2; python_version > '3'"], "true && p"),
         ("pip install --requirement=requirements.txt x", ["x", "six==1.16.0", "requests>=2; python_version > '3'"], "true"),
         ("cd dev && pip install -rrequirements.txt", ["black"], "cd dev && true"),
+        ("echo $(cd dev && pwd) && pip install -r requirements.txt", ["six==1.16.0", "requests>=2; python_version > '3'"],
+         "echo $(cd dev && pwd) && true"),
         ("npm install", ["left@^1.0.0", "@s/right@latest"], "true"),
         ("yarn", ["left@^1.0.0", "@s/right@latest"], "true"),
         ("cd bare && npm install", [], "cd bare && true"),
@@ -183,6 +186,7 @@ def test_what_installs_nothing_is_left_as_it_is(command: str) -> None:
         ("env npm_config_registry=h npm i x", "npm_config_registry is not a setting", "Write the install without it."),
         ("export HTTPS_PROXY=h; pip install x", "HTTPS_PROXY is not a setting", "Write the install without it."),
         ("npx -y cowsay hi", "npx is an installer that the host cannot perform", "(after `npm install cowsay`)"),
+        ("npx cowsay --version", "npx is an installer that the host cannot perform", "(after `npm install cowsay`)"),
         ("npx $TOOL", "npx is an installer that the host cannot perform", "node_modules/.bin/ (after `npm install NAME`)"),
         ("uvx ruff check", "uvx is an installer that the host cannot perform", "`python -m ruff`"),
         ("npm exec -- x", "npm exec fetches a package in order to run it", "(`npm install x`)"),
@@ -196,6 +200,7 @@ def test_what_installs_nothing_is_left_as_it_is(command: str) -> None:
         ("pip download x", "pip download is refused", "Write `pip install NAME`."),
         ("pip wheel x", "pip wheel is refused", "Write `pip install NAME`."),
         ("uv pip install x", "uv is an installer", "Write `pip install x`"),
+        ("easy_install x", "easy_install is an installer", "Write `pip install x`"),
         ("uv add ruff", "uv is an installer", "Write `pip install ruff`"),
         ("poetry add x", "poetry is an installer", "Write `pip install x`"),
         ("python -m uv pip install x", "uv is an installer", "Write `pip install x`"),
@@ -257,6 +262,19 @@ def test_one_refusal_stops_the_whole_line() -> None:
     made = plan("pip install good && pip install ./bad && python y.py")
     assert made.requests == ()
     assert made.refusal
+
+
+@pytest.mark.parametrize("form", ['echo "$({})"', "echo $({})", "bash -c {}"])
+def test_no_nesting_is_too_deep_to_be_read_or_refused(form: str) -> None:
+    install, other = "pip install x", "ls"
+    for depth in range(1, 10):
+        install, other = (form.format(shlex.quote(text) if "-c" in form else text) for text in (install, other))
+        assert ("nested too deeply" in plan(install).refusal) == (depth > 4)
+        assert plan(install).requests == ()
+        assert plan(install).refusal
+        assert plan(other) == CommandPlan(command=other)
+    deep = "$(" * 2000 + "pip install x" + ")" * 2000
+    assert plan(deep).requests == ()
 
 
 @given(st.text(alphabet="pi nstalxm-rcd'\"\\$(){}`;|&<>#=\n\t0@/.~!*", max_size=120))

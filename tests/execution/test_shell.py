@@ -224,6 +224,18 @@ async def test_a_failing_command_sent_again_is_counted(tmp_path: Path) -> None:
         assert "failed" not in (await run(made, command)).text
 
 
+async def test_what_is_no_repeated_failure_is_not_counted(tmp_path: Path) -> None:
+    async with session(tmp_path) as made:
+        name = word()
+        for _ in range(3):  # it goes well every time
+            assert "failed" not in (await run(made, f"echo {name}")).text
+        for _ in range(3):  # another command every time
+            assert "failed" not in (await run(made, f"cat {word()}.txt")).text
+        for number in range(3):  # it fails, and something was tried in between
+            assert "failed" not in (await run(made, f"cat {name}.txt")).text
+            await run(made, f"echo {number} > tried.txt")
+
+
 async def test_a_benign_code_is_no_failure(tmp_path: Path) -> None:
     async with session(tmp_path) as made:
         await run(made, "echo a > f; echo b > g")

@@ -1,4 +1,4 @@
-"""What a confined program tries against the calls after it, through the sandbox of this host."""
+"""What a confined program tries against the calls after it, through each sandbox of this host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Executor
-from satchel.sandbox.detect import detect
 from tests.execution.shells import printed, run, session
 
 REWRITE = (
@@ -17,14 +16,6 @@ REWRITE = (
     "for f in ../calls/*.sh ../calls/*.restore ../state/*.sh ../state/*.restore; do "
     "echo 'echo INJECTED; exit 0' > $f; done 2>/dev/null; done"
 )
-
-
-@pytest.fixture
-async def confined() -> Executor:
-    found = await detect("required")
-    if found.executor.unavailable_reason:
-        pytest.skip(found.executor.unavailable_reason)
-    return found.executor
 
 
 async def test_a_job_cannot_change_what_the_next_call_runs(tmp_path: Path, confined: Executor) -> None:

@@ -124,6 +124,15 @@ async def test_any_other_mistake_that_node_finds_is_told(workspace: Workspace, m
     assert note.startswith(f"Warning: a.js does not parse now, line 2: {message}\n")
 
 
+async def test_a_node_that_fails_by_itself_says_nothing_of_the_file(workspace: Workspace) -> None:
+    class Broken(UnconfinedExecutor):
+        async def run(self, launch: Launch) -> Outcome:
+            said = f"{launch.command[-1]}:1\nimport x\n\nError: Cannot find module 'x'\n"
+            return Outcome(exit_code=1, stderr=Captured(head=said.encode()))
+
+    assert await SyntaxChecker(Broken(), workspace, os.environ).check({"a.js": "import x\n"}) == ()
+
+
 async def test_random_programs_and_where_they_break(workspace: Workspace) -> None:
     random.seed(7)
     lines = [f"value_{random.randrange(10**6)} = [{random.random()}]" for _ in range(30)]

@@ -14,13 +14,17 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Limits
-from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
+from satchel.sandbox.bubblewrap import BubblewrapExecutor
 from satchel.sandbox.pids import PARENT
+from tests.backends import needs_root, not_here, require
 from tests.sandbox.confined import USERS, Host, host, processes_with
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or not any(Path(place).exists() for place in PLACES), reason="there is no bwrap"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+
+
+@pytest.fixture(autouse=True)
+async def there_is_one() -> None:
+    await require("bubblewrap")
 
 
 @pytest.fixture
@@ -122,8 +126,10 @@ async def test_many_at_once_leave_no_descriptor_no_mount_and_no_group(there: Hos
     assert await asyncio.to_thread(kept) == before
 
 
-@pytest.mark.skipif(not PARENT or os.geteuid() != 0, reason="only root makes groups here")
 async def test_where_numbers_are_not_bounded_a_group_is(there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_root()
+    if not PARENT:
+        not_here("no control group can be made here", may_be_missing=True)
     monkeypatch.setattr("satchel.sandbox.pids._PID_MAX_PER_NAMESPACE", (99, 0))
     script = (
         "import os, time\n"

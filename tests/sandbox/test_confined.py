@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from satchel.sandbox.syscalls import CHANGED_BY_PYTHON
+from tests.backends import not_here
 from tests.sandbox.confined import USERS, Host, host, interpreter, interpreter_paths, processes_with, reachable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="both are parts of Linux")
@@ -28,9 +29,9 @@ ROOT_ONLY = {"capabilities", "writable setting", "chmod a device", "read shadow"
 def there(request: pytest.FixtureRequest) -> Iterator[Host]:
     user = request.param
     if user == USERS[1] and os.geteuid() != 0:
-        pytest.skip("only root may become another user")
+        not_here("only root may become another user")
     if not interpreter(user):
-        pytest.skip("there is no Python that everybody may run")
+        not_here("there is no Python that everybody may run")
     with host(user) as made:
         yield made
 

@@ -23,6 +23,7 @@ from satchel.sandbox.detect import detect
 from satchel.sandbox.landlock import LandlockExecutor
 from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.unconfined import UnconfinedExecutor
+from tests.backends import needs_root
 from tests.sandbox.confined import USERS, Host, host, interpreter
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the backends of Linux are tried")
@@ -84,8 +85,9 @@ async def test_an_attack_that_only_seems_to_fail_is_seen_from_outside() -> None:
     assert reason == "an attack works in it: write, link"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a process table without more")
 async def test_what_process_1_was_started_with_is_looked_at() -> None:
+    needs_root()
+
     class Telling(Faulty):
         """Has a process 1 that keeps the environment of the launch."""
 
@@ -235,8 +237,8 @@ print(json.dumps([[row.backend, row.is_chosen, row.reason, sorted(n for n, held 
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_an_ordinary_user_is_confined_too() -> None:
+    needs_root()
     with host(USERS[1]) as made:
         rows = json.loads(_run(made))
     chosen = [row for row in rows if row[1]]

@@ -11,9 +11,8 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Network
-from satchel.sandbox.bubblewrap import PLACES, BubblewrapExecutor
 from satchel.sandbox.hosts import HostsExecutor
-from satchel.sandbox.namespaces import NamespaceExecutor
+from tests.backends import FULL, executor_of
 from tests.sandbox.confined import USERS, Host, host
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the backends of Linux are used")
@@ -32,11 +31,11 @@ def there() -> Iterator[Host]:
         yield made
 
 
-@pytest.fixture(params=[BubblewrapExecutor, NamespaceExecutor])
-def executor(request: pytest.FixtureRequest) -> HostsExecutor:
-    if request.param is BubblewrapExecutor and not any(Path(place).exists() for place in PLACES):
-        pytest.skip("there is no bwrap")
-    return HostsExecutor(request.param())
+@pytest.fixture(params=FULL)
+async def executor(request: pytest.FixtureRequest) -> HostsExecutor:
+    made = await executor_of(request.param)
+    assert isinstance(made, HostsExecutor)
+    return made
 
 
 @pytest.fixture

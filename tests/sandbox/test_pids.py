@@ -12,6 +12,7 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Limits
 from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.pids import PARENT, find_parent, make_group
+from tests.backends import needs_root, not_here
 from tests.sandbox.confined import USERS, host
 from tests.sandbox.test_confined import FORKS
 from tests.sandbox.test_jobs import launch
@@ -72,8 +73,10 @@ def test_what_a_killed_host_left_is_removed(tmp_path: Path) -> None:
     assert (stale.exists(), used.exists(), other.exists()) == (False, True, True)
 
 
-@pytest.mark.skipif(not PARENT or os.geteuid() != 0, reason="only root makes groups here")
 async def test_a_group_is_gone_with_its_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_root()
+    if not PARENT:
+        not_here("no control group can be made here", may_be_missing=True)
     monkeypatch.setattr("satchel.sandbox.pids._PID_MAX_PER_NAMESPACE", (99, 0))
 
     def ours() -> list[Path]:
@@ -92,8 +95,10 @@ async def test_a_group_is_gone_with_its_launch(monkeypatch: pytest.MonkeyPatch) 
     assert ours() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or kernel() < (6, 14), reason="other users are bounded by a limit")
 async def test_the_numbers_of_processes_bound_root() -> None:
+    needs_root()
+    if kernel() < (6, 14):
+        not_here("this kernel bounds the numbers of all processes together", may_be_missing=True)
     before = pid_max()
     with host(USERS[0]) as there:
         few = Limits(processes=20)

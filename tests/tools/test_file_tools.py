@@ -57,6 +57,8 @@ async def called(tool: Tool, context: ToolContext, arguments: dict[str, Json]) -
         ({"filename": "./app.txt", "offset": "2", "limit": "2"}, "2 to 3"),
         ({"file": "app.txt", "start_line": 2, "end_line": 3}, "2 to 3"),
         ({"path": "app.txt", "view_range": [2, 3]}, "2 to 3"),
+        ({"path": "app.txt", "view_range": [2, 2]}, "2 to 2"),
+        ({"path": "app.txt", "start_line": 4, "end_line": 4}, "4 to 4"),
         ({"path": "app.txt", "view_range": "[2, -1]"}, "2 to 4"),
         ({"path": "app.txt", "view_range": "2-3"}, "2 to 3"),
         ({"path": "app.txt", "view_range": [2.0, 3.0]}, "2 to 3"),
@@ -88,7 +90,8 @@ async def test_an_existing_file_is_replaced_by_a_word_that_is_not_declared(sessi
     refused = await call(WriteFile(session), path="app.txt", content="x")
     assert (refused.ok, refused.code, "apply_patch" in refused.text) == (False, "file-exists", True)
     assert app.read_text() == APP
-    for word in ("no", False, 0, None):
+    words: tuple[Json, ...] = ("no", False, 0, None, "", 2, [True], {"why": 1})
+    for word in words:
         assert not (await call(WriteFile(session), path="app.txt", content="x", overwrite=word)).ok
     assert (await call(WriteFile(session), path="app.txt", content="x", overwrite="true")).ok
     assert app.read_text() == "x"
@@ -107,6 +110,8 @@ async def test_an_existing_file_is_replaced_by_a_word_that_is_not_declared(sessi
         {"cmd": {"args": [PATCH]}},
         {"patch": f"apply_patch <<'EOF'\n{PATCH}\nEOF"},
         {"patch": f"```\n{PATCH}\n```"},
+        {"path": "app.txt", "patch": PATCH},
+        {"path": "app.txt", "patch": PATCH.removeprefix("*** Begin Patch\n")},
         {"path": "app.txt", "patch": HUNK},
         {"path": "app.txt", "diff": HUNK},
         {"type": "update_file", "path": "app.txt", "diff": HUNK},

@@ -41,6 +41,7 @@ async def called(tool: ShellTool, arguments: Mapping[str, Json], seen: list[Prog
         ({"command": "[ -f x ] && echo yes"}, "[ -f x ] && echo yes"),
         ({"command": '[ "a" = "b" ]'}, '[ "a" = "b" ]'),
         ({"command": "[1, 2]"}, "[1, 2]"),
+        ({"command": '["ls", 1]'}, '["ls", 1]'),
         ({"command": "  indented\n"}, "  indented\n"),
         ({}, ""),
         ({"command": None}, ""),

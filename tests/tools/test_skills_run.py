@@ -169,6 +169,14 @@ async def test_the_names_and_paths_that_models_write(root: Path, arguments: Mapp
     assert (result.ok, result.skill, result.path) == (True, "fuel", path)
 
 
+async def test_a_folder_of_the_skill_s_own_name_is_a_folder(root: Path) -> None:
+    files = {"twin/run.py": "print('the folder')\n", "run.py": "print('the root')\n"}
+    write_skill(root / "skills", "twin", files=files)
+    to = tool(root, to=access(root, reachable=("twin",)))
+    for path, said in (("twin/run.py", "the folder"), ("run.py", "the root"), ("twin/twin/run.py", "the folder")):
+        assert said in (await call(to, skill="twin", path=path)).text
+
+
 @pytest.mark.parametrize(
     ("path", "meant"),
     [
