@@ -125,14 +125,14 @@ async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: P
         shelf = execution.artifacts
         assert shelf is not None
         kept = {item.path for item in shelf.of("local", finished[-1].run)}
-        left = names(base)
+        left = [path.name for path in base.glob("satchel-*/*")]
     assert "TypeError" in results[1]
     assert str(base) not in results[1]
     assert results[3].rstrip().endswith("out.txt") or "12" in results[3]
     assert "12" in results[3]
     assert [event.ok for event in finished] == [True, False, True, True]
     assert {"area.py", "out.txt"} <= kept
-    assert not [name for name in left if not name.startswith("satchel-artifacts")]
+    assert not [name for name in left if not name.startswith("artifacts-")]
     assert "## Working with files" in model.requests[0].messages[0].text
     assert model.requests[0].sampling.is_code
     assert done.rounds == 5

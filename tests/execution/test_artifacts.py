@@ -82,7 +82,7 @@ def test_time_and_room_are_bounded(shelf: Artifacts, workspace: Workspace, clock
     assert shelf.find("me", "run", "b") is None
     clock.now = 16
     assert shelf.sweep() == 0
-    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-artifacts-*")] == [[]]
+    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-*/artifacts-*")] == [[]]
 
 
 def test_the_newer_version_of_a_file_replaces_the_older(shelf: Artifacts, workspace: Workspace) -> None:
@@ -101,7 +101,7 @@ def test_what_is_no_file_of_the_workspace_or_too_large_is_left_out(
     names = ("link", "pipe", "gone", "../secret", str(tmp_path / "secret"))
     files = [ProducedFile(path=name, bytes=1) for name in names]
     assert keep(shelf, workspace, [*files, produce(workspace, "large", 61)]) == ()
-    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-artifacts-*")] == [[]]
+    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-*/artifacts-*")] == [[]]
 
 
 def test_a_name_is_fit_for_a_header(shelf: Artifacts, workspace: Workspace) -> None:
@@ -113,7 +113,7 @@ def test_a_closed_shelf_is_gone_and_keeps_nothing(shelf: Artifacts, workspace: W
     (kept,) = keep(shelf, workspace, [produce(workspace, "a", 5)])
     shelf.close()
     assert read(shelf, kept.id) is None
-    assert list(tmp_path.glob("satchel-artifacts-*")) == []
+    assert list(tmp_path.glob("satchel-*/artifacts-*")) == []
     assert keep(shelf, workspace, [produce(workspace, "b", 5)]) == ()
 
 
@@ -127,7 +127,7 @@ def test_a_disk_without_room_costs_the_download_and_nothing_else(shelf: Artifact
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [item.path for item in kept] == ["small.csv"]
     assert shelf.of("me", "run") == kept
-    (folder,) = Path(workspace.root).parent.glob("satchel-artifacts-*")
+    (folder,) = Path(workspace.root).parent.glob("artifacts-*")
     assert len(list(folder.iterdir())) == 1
 
 

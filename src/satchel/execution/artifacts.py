@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -17,10 +16,10 @@ from itertools import islice
 from typing import BinaryIO
 
 from satchel.errors import PathError
-from satchel.execution.workspace import ProducedFile, Workspace, remove_tree
+from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.pathguard import open_inside
+from satchel.scratch.roots import new_root, remove_root
 
-_PREFIX = "satchel-artifacts-"
 _CHUNK = 1024 * 1024
 
 
@@ -62,7 +61,7 @@ class Artifacts:
         ttl_s: float = 3600.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._root = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+        self._root = new_root("artifacts", base)
         self._max_bytes = max_bytes
         self._max_file_bytes = min(max_file_bytes, max_bytes)
         self._max_files = max_files
@@ -112,7 +111,7 @@ class Artifacts:
         with self._lock:
             self._kept.clear()
             self._max_files = 0
-            remove_tree(self._root)
+            remove_root(self._root)
 
     def _keep(self, workspace: Workspace, path: str, owner: str, run: str) -> Artifact | None:
         artifact_id = secrets.token_urlsafe(18)

@@ -30,9 +30,10 @@ from satchel.execution.output_paths import relative_paths, skill_paths, with_tex
 from satchel.execution.recovery import missing_package
 from satchel.execution.results import render_outcome
 from satchel.execution.tracking import FileTracker
-from satchel.execution.workspace import ProducedFile, Workspace, remove_tree
+from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.pathguard import open_inside, split_path
 from satchel.ports.execution import Executor, Launch, Network, Outcome
+from satchel.scratch.graves import bury
 from satchel.skills.oneline import one_line
 
 SKILL_DIR = "SKILL_DIR"
@@ -276,7 +277,7 @@ def _is_file(work: str, name: str) -> bool:
 def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> AbstractAsyncContextManager[str]:
     """The skill's directory; a copy with Unix line ends for a shell script that was saved with others."""
     if is_shell(command) and b"\r\n" in source:
-        return leased(partial(unix_copy, request.directory, request.path), remove_tree)
+        return leased(partial(unix_copy, request.directory, request.path), bury)
     return nullcontext(request.directory)
 
 

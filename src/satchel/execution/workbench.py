@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,12 @@ from satchel.execution.syntax import SyntaxChecker
 from satchel.execution.tracking import FileTracker
 from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.ports.execution import Executor
+from satchel.scratch.graves import settle
+
+
+logger = logging.getLogger("satchel.execution")
+
+_SETTLED_S = 10.0
 
 
 class Workbench:
@@ -167,6 +174,8 @@ class Execution:
             return bench
 
     def close(self) -> None:
-        """Removes what was kept. Blocks."""
+        """Removes what was kept, and waits a while until what programs left behind is gone. Blocks."""
         if self.artifacts is not None:
             self.artifacts.close()
+        if left := settle(_SETTLED_S):
+            logger.warning("%d directories of programs are still being removed; the next start goes on with it.", left)
