@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import re
 import secrets
@@ -25,7 +26,6 @@ try:
 except ImportError:  # Windows has no lock on a directory, and nothing is swept there
     fcntl = None
 
-# No longer than it has to be: the path of a socket is bounded, and one is made below.
 _NAME = re.compile(r"satchel-[0-9a-f]{10}")
 _AT_ONCE = 2000
 """Entries that a start removes before it goes on; the rest of what it found goes meanwhile."""
@@ -44,6 +44,7 @@ class _Home:
 
 _guard = threading.Lock()
 _homes: dict[str, _Home] = {}
+_numbers = itertools.count(1)
 
 
 def new_root(kind: str, base: str | None = None) -> str:
@@ -57,10 +58,10 @@ def new_root(kind: str, base: str | None = None) -> str:
         home = _homes.get(where)
         if home is not None and home.process == os.getpid():
             with contextlib.suppress(FileNotFoundError):  # somebody tidies here too
-                return tempfile.mkdtemp(prefix=f"{kind}-", dir=home.path)
+                return _made(home, kind)
             _close(home)
         home = _homes[where] = _new_home(where)
-        root = tempfile.mkdtemp(prefix=f"{kind}-", dir=home.path)
+        root = _made(home, kind)
     sweep(where)
     return root
 
@@ -98,6 +99,13 @@ def sweep(base: str, at_once: int = _AT_ONCE) -> None:
                 _end(path, lock)
     if left:
         threading.Thread(target=_finish, args=(left,), name="satchel-sweep", daemon=True).start()
+
+
+def _made(home: _Home, kind: str) -> str:
+    """Numbers do, where nobody else comes; they are short, since a socket's path is bounded and one is made below."""
+    root = os.path.join(home.path, f"{kind}-{next(_numbers)}")
+    os.mkdir(root, 0o700)
+    return root
 
 
 def _finish(left: list[tuple[str, int]]) -> None:
