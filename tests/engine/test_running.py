@@ -125,7 +125,7 @@ async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: P
         shelf = execution.artifacts
         assert shelf is not None
         kept = {item.path for item in shelf.of("local", finished[-1].run)}
-        left = [path.name for path in base.glob("satchel-*/*")]
+        left = [name for folder in names(base) for name in names(base / folder)]
     assert "TypeError" in results[1]
     assert str(base) not in results[1]
     assert results[3].rstrip().endswith("out.txt") or "12" in results[3]

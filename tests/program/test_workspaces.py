@@ -167,7 +167,7 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             await terminal.see("saved    ")
             await terminal.ask("/clear")
             assert "gone" not in await terminal.see("forgotten")
-            assert {path.name[:3] for path in temporary.glob("satchel-*/*")} == {"art", "etc"}
+            assert {name[:3] for folder in names(temporary) for name in names(temporary / folder)} == {"art", "etc"}
             await terminal.ask("Look")
             await terminal.see("Nothing.")
             assert "eight.txt" not in told(model)
@@ -270,4 +270,19 @@ async def test_a_server_that_is_ended_leaves_nothing_of_its_sessions(temporary: 
         async with asyncio.timeout(PATIENCE_S):
             assert await process.wait() == 0
     assert processes(sleeps) == []
+    assert names(temporary) == []
+
+
+async def test_what_a_killed_server_leaves_goes_with_the_next_start(temporary: Path) -> None:
+    turns = [run("echo 7 > x; sleep 77501", run_in_background="true"), says("Sleeping."), run("true"), says("Done.")]
+    body = {"messages": [user("Go")], "session": "new", "model": "scripted"}
+    async with ScriptedOpenAI(turns) as model:
+        async with serving(*options(temporary, model), TMPDIR=str(temporary)) as (url, process):
+            await frames_of(url, body)
+            process.send_signal(signal.SIGKILL)
+            await process.wait()
+        (left,) = names(temporary)
+        assert {name[:3] for name in names(temporary / left)} == {"art", "etc", "wor"}
+        async with serving(*options(temporary, model), TMPDIR=str(temporary)):
+            assert left not in names(temporary)
     assert names(temporary) == []

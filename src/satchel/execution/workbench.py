@@ -26,7 +26,6 @@ from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.ports.execution import Executor
 from satchel.scratch.graves import settle
 
-
 logger = logging.getLogger("satchel.execution")
 
 _SETTLED_S = 10.0
