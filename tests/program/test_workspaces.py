@@ -38,6 +38,11 @@ def run(command: str, **more: object) -> ScriptedTurn:
     )
 
 
+def kinds(temporary: Path) -> set[str]:
+    """What the directories of a process there are for."""
+    return {name.partition("/")[2].partition("-")[0] for name in names(temporary)}
+
+
 def options(temporary: Path, model: ScriptedOpenAI) -> tuple[str, ...]:
     return ("--skills-dir", str(temporary.parent / "skills"), "--upstream", model.url, "--code-exec")
 
@@ -167,7 +172,7 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             await terminal.see("saved    ")
             await terminal.ask("/clear")
             assert "gone" not in await terminal.see("forgotten")
-            assert {name[:3] for folder in names(temporary) for name in names(temporary / folder)} == {"art", "etc"}
+            assert kinds(temporary) == {"artifacts", "etc"}
             await terminal.ask("Look")
             await terminal.see("Nothing.")
             assert "eight.txt" not in told(model)
@@ -281,8 +286,9 @@ async def test_what_a_killed_server_leaves_goes_with_the_next_start(temporary: P
             await frames_of(url, body)
             process.send_signal(signal.SIGKILL)
             await process.wait()
-        (left,) = names(temporary)
-        assert {name[:3] for name in names(temporary / left)} == {"art", "etc", "wor"}
+        assert kinds(temporary) == {"artifacts", "etc", "work"}
+        left = names(temporary)
         async with serving(*options(temporary, model), TMPDIR=str(temporary)):
-            assert left not in names(temporary)
+            assert kinds(temporary) == {"artifacts", "etc"}
+            assert not {*left} & {*names(temporary)}
     assert names(temporary) == []
