@@ -20,6 +20,7 @@ from satchel.engine.events import (
 from satchel.tools.access import FULL_TOOL, LIST_TOOL, READ_TOOL, SEARCH_TOOL
 from satchel.tools.files import READ_FILE
 
+_MOST_NAMED = 3
 _READERS = frozenset({READ_TOOL, LIST_TOOL, SEARCH_TOOL, FULL_TOOL, READ_FILE})
 
 
@@ -90,8 +91,10 @@ class TurnView:
         done = "read" if event.name in _READERS else "ran"
         verdict = done if event.ok else f"failed ({event.code})"
         self.line(verdict, f"{what}  (round {event.round})")
-        if event.run:
+        if event.run and event.files:
             self.line("made", listed(event.files))
+        for item in event.not_kept[:_MOST_NAMED]:
+            self.line("note", f"{item.path} cannot be saved: it {item.reason}")
 
     def _text(self, text: str) -> None:
         sys.stdout.write(self.painted(text))

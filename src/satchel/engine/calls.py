@@ -167,6 +167,7 @@ class OwnCalls:
                 duration_s=time.monotonic() - began,
                 files=result.files,
                 run=result.run,
+                not_kept=result.not_kept,
             )
         )
         return result

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from satchel.errors import SandboxError
-from satchel.execution.artifacts import Artifacts
+from satchel.execution.artifacts import Artifacts, NotKept, printable
 from satchel.execution.bulk import copied
 from satchel.execution.file_session import FileSession
 from satchel.execution.installs import Installer
@@ -47,6 +47,8 @@ class Workbench:
         self.files: FileSession | None = None
         self.artifacts: Artifacts | None = None
         self.tracker: FileTracker | None = None
+        self.not_kept: tuple[NotKept, ...] = ()
+        """Of the call that has ``lock``."""
         self._stack = AsyncExitStack()
 
     @property
@@ -59,10 +61,11 @@ class Workbench:
         self._stack = stack.pop_all()
 
     async def keep(self, workspace: Workspace, files: Sequence[ProducedFile]) -> None:
-        """Puts produced files on the shelf, where there is one."""
+        """Puts produced files on the shelf, where there is one. What is not kept stands in ``not_kept``."""
         if self.artifacts is not None:
             keep = partial(self.artifacts.keep, workspace, files, owner=self.owner, run=self.run_id)
-            await copied(keep)
+            kept = await copied(keep)
+            self.not_kept = (*self.not_kept, *kept.refused)
 
     async def keep_written(self, paths: Sequence[str]) -> None:
         """``keep`` for files that a tool of ours wrote in the workspace."""
@@ -70,11 +73,12 @@ class Workbench:
             await self.keep(self.code.workspace, [ProducedFile(path=path, bytes=0) for path in paths])
 
     async def collect(self) -> tuple[str, ...]:
-        """Keeps what runs in the background has written and no call has told of; the paths that are new or changed.
+        """Keeps what runs in the background has written and no call has told of; the paths of those that can be had.
 
         The model hears of them in the result of its next call.
         """
         async with self.lock:
+            self.not_kept = ()
             return await self._collect()
 
     async def _collect(self) -> tuple[str, ...]:
@@ -85,7 +89,13 @@ class Workbench:
         found = await asyncio.to_thread(tracker.collect)
         if found:
             await self.keep(code.workspace, found)
-        return tuple(file.path for file in found)
+        refused = {item.path for item in self.not_kept}
+        return tuple(file.path for file in found if printable(file.path) not in refused)
+
+    async def forget(self) -> None:
+        """Removes what was kept of it."""
+        if self.artifacts is not None:
+            await asyncio.to_thread(self.artifacts.drop, self.owner, self.run_id)
 
     async def aclose(self) -> None:
         """Ends what still runs, keeps what it has written and removes the workspace."""
