@@ -132,8 +132,8 @@ def test_what_is_too_much_at_once_is_refused_and_pushes_nothing_out(shelf: Artif
 class Gate(Artifacts):
     """Copies when it is let to."""
 
-    def __init__(self, base: Path, **bounds: int) -> None:
-        super().__init__(base=str(base), **bounds)
+    def __init__(self, base: Path, max_bytes: int = 1000) -> None:
+        super().__init__(base=str(base), max_bytes=max_bytes)
         self.begun, self.go_on = threading.Event(), threading.Event()
 
     def _copy(self, reading: BinaryIO, target: str, size: int) -> bool:

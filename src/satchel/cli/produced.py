@@ -11,7 +11,7 @@ from satchel.engine.events import ToolFinished, TurnDone, TurnEvent
 from satchel.engine.request import Principal
 from satchel.errors import SetupError
 from satchel.execution.artifacts import Artifacts
-from satchel.execution.saving import Saved, save
+from satchel.execution.saving import Saved, save_made
 
 _MOST_SHOWN = 8
 
@@ -56,19 +56,11 @@ class Produced:
 
     def save(self, shelf: Artifacts | None, folder: str, *, overwrite: bool = False) -> tuple[Saved, ...]:
         """Copies all into ``folder``, and says of each what became of it."""
-        saved: list[Saved] = []
-        for run, files in self._files.items():
-            kept = shelf.of(Principal().id, run) if shelf else ()
-            saved += save(shelf, kept, folder, overwrite=overwrite) if shelf else ()
-            gone = files.keys() - {item.path for item in kept}
-            saved += (Saved(path=path, bytes=0, problem=files[path] or _NOT_KEPT) for path in files if path in gone)
+        saved = save_made(shelf, Principal().id, self._files, folder, overwrite=overwrite)
         for item in saved:
             if not item.problem:
                 self._unsaved.pop(item.path, None)
-        return tuple(saved)
-
-
-_NOT_KEPT = "is no longer kept: much came after it, or too much time has passed"
+        return saved
 
 
 def prepare_folder(folder: str) -> str:
