@@ -110,7 +110,9 @@ class ToolProgress(Event):
 class ToolFinished(Event):
     """One of our tools is done. ``code`` is empty when ``ok``.
 
-    ``files`` can be had as ``run``; ``not_kept`` were made, too, and cannot.
+    ``files`` can be had as ``run``; ``not_kept`` were made, too, and cannot. ``command`` is what was run in one line, a
+    command line or a script with its arguments, and ``exit_code`` how that ended, None when nothing was run to its end.
+    ``reason`` is why it failed in one line.
     """
 
     call_id: str
@@ -123,6 +125,9 @@ class ToolFinished(Event):
     files: tuple[str, ...] = ()
     run: str = ""
     not_kept: tuple[NotKept, ...] = ()
+    command: str = ""
+    exit_code: int | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
