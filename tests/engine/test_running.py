@@ -81,6 +81,8 @@ async def test_a_script_of_a_skill_answers_what_only_it_knows(tmp_path: Path, ba
     assert asdict(started.confinement)["is_full"] is True
     assert "fuel 371.37" in told(model.requests[-1])[-1]
     assert "exit code 0" in told(model.requests[-1])[-1]
+    (ran,) = (event for event in events if isinstance(event, ToolFinished) and event.name == "skills_run")
+    assert (ran.command, ran.exit_code, ran.reason) == ("scripts/budget.py 100", 0, "")
     assert done.rounds == 3
     assert names(base) == []
 
@@ -131,6 +133,9 @@ async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: P
     assert results[3].rstrip().endswith("out.txt") or "12" in results[3]
     assert "12" in results[3]
     assert [event.ok for event in finished] == [True, False, True, True]
+    assert [event.command for event in finished] == ["", "python area.py", "", "python area.py > out.txt && cat out.txt"]
+    assert [event.exit_code for event in finished] == [None, 1, None, 0]
+    assert [event.reason.partition(":")[0] for event in finished] == ["", "TypeError", "", ""]
     assert {"area.py", "out.txt"} <= kept
     assert not [name for name in left if not name.startswith("artifacts-")]
     assert "## Working with files" in model.requests[0].messages[0].text
