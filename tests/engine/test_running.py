@@ -133,7 +133,12 @@ async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: P
     assert results[3].rstrip().endswith("out.txt") or "12" in results[3]
     assert "12" in results[3]
     assert [event.ok for event in finished] == [True, False, True, True]
-    assert [event.command for event in finished] == ["", "python area.py", "", "python area.py > out.txt && cat out.txt"]
+    assert [event.command for event in finished] == [
+        "",
+        "python area.py",
+        "",
+        "python area.py > out.txt && cat out.txt",
+    ]
     assert [event.exit_code for event in finished] == [None, 1, None, 0]
     assert [event.reason.partition(":")[0] for event in finished] == ["", "TypeError", "", ""]
     assert {"area.py", "out.txt"} <= kept

@@ -18,6 +18,7 @@ from satchel.execution.installs import Installer
 from satchel.execution.lease import leased_workspace
 from satchel.execution.ledger import ReadLedger
 from satchel.execution.options import ExecutionOptions, code_refusal
+from satchel.execution.room import Room, RoomyExecutor
 from satchel.execution.scripts import ScriptRunner
 from satchel.execution.shell import CodeSession
 from satchel.execution.syntax import SyntaxChecker
@@ -111,7 +112,8 @@ class Execution:
     """What this host runs for models: the executor, what the operator allows, and the shelf of what was produced.
 
     ``host`` is the environment of this process, of which only an allow-list is passed on. Workspaces are made below
-    ``base``, the directory for temporary files when it is None.
+    ``base``, the directory for temporary files when it is None; together they hold at most half of what was free there
+    when the first program ran.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class Execution:
         base: str | None = None,
     ) -> None:
         self.executor = executor
+        self._roomy = RoomyExecutor(executor, Room(base))
         self.options = options
         self.artifacts = artifacts
         self._host = dict(os.environ if host is None else host)
@@ -139,7 +142,7 @@ class Execution:
             bench = Workbench(owner)
             bench.artifacts = self.artifacts
             keep = bench.keep if self.artifacts is not None else None
-            installer = Installer(self.executor, options, self._host)
+            installer = Installer(self._roomy, options, self._host)
             workspace = None
             if options.code:
                 try:
@@ -160,7 +163,7 @@ class Execution:
                 bench.code = await asyncio.to_thread(
                     CodeSession,
                     workspace,
-                    self.executor,
+                    self._roomy,
                     options,
                     host=self._host,
                     installer=installer,
@@ -170,7 +173,7 @@ class Execution:
                 )
             if options.scripts:
                 bench.scripts = ScriptRunner(
-                    self.executor,
+                    self._roomy,
                     options,
                     workspace=workspace,
                     packages=installer,

@@ -19,6 +19,7 @@ import tempfile
 import threading
 from dataclasses import dataclass
 
+from satchel.scratch.measuring import measure
 from satchel.scratch.removing import HAS_DIR_FD, LISTED, Effort, remove_inside, remove_tree
 
 try:
@@ -79,6 +80,18 @@ def remove_root(root: str, effort: Effort | None = None) -> bool:
                         del _homes[where]
                     break
     return is_gone
+
+
+def held_bytes(base: str | None = None) -> int:
+    """What all directories of this process in ``base`` take on the disk, those that are being removed among them."""
+    home = _homes.get(os.path.realpath(base or tempfile.gettempdir()))
+    if home is None:
+        return 0
+    try:
+        names = os.listdir(home.path)  # noqa: PTH208
+    except FileNotFoundError:  # the last one has just gone
+        return 0
+    return sum(measure(os.path.join(home.path, name))[0] for name in names)
 
 
 def sweep(base: str, at_once: int = _AT_ONCE) -> None:
