@@ -62,7 +62,8 @@ async def test_a_disk_that_others_fill_stops_nobody(tmp_path: Path) -> None:
     await asyncio.to_thread(remove_root, root)
 
 
-def test_there_is_room_again_when_some_have_gone(tmp_path: Path) -> None:
+def test_there_is_room_again_when_some_have_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("satchel.execution.room._PATIENCE", 0)
     disk = Disk(100 * 1024)
     room = Room(str(tmp_path), free=disk)
     root = filled(tmp_path)
