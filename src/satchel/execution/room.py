@@ -48,7 +48,7 @@ class Room:
         return self._is_full
 
 
-class RoomyExecutor:
+class RoomyExecutor(Executor):
     """An ``Executor`` that begins nothing while there is no room."""
 
     def __init__(self, inner: Executor, room: Room) -> None:
