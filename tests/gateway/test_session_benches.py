@@ -22,6 +22,7 @@ from satchel.skills.catalog import Catalog
 from satchel.testing.scripted_model import Reply, ScriptedModel
 from tests.gateway.benches import CODE, descriptors, names, processes, shell, told, until, working
 from tests.gateway.native import CHAT, frames_of, streaming, user
+from tests.gateway.serving import DEADLINE_S
 from tests.gateway.test_requests import ask
 
 KEYS = ("key-a", "key-b")
@@ -229,17 +230,20 @@ async def test_a_turn_goes_on_while_what_others_left_is_being_removed(
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in KEYS)
     model = ScriptedModel([*(shell(many) * 5), *shell("echo 7 > x"), *shell("cat x")])
     async with working(model, base, keys=KEYS) as (url, _):
-        for _ in range(5):
-            session = (await frames_of(url, turn("One"), headers=mine))[0]["session"]
-            status, _, _ = await ask(url, "DELETE", f"/api/sessions/{session}", headers=mine)
-            assert status == 200
-        assert graves.settle(0) == 5
-        session = (await frames_of(url, turn("One"), headers=theirs))[0]["session"]
-        frames = await frames_of(url, turn("Two", session), headers=theirs)
-        assert frames[-1]["done"]
-        assert "7" in told(model.requests[-1])
-        assert graves.settle(0) == 5
-        go_on.set()
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                for _ in range(5):
+                    session = (await frames_of(url, turn("One"), headers=mine))[0]["session"]
+                    status, _, _ = await ask(url, "DELETE", f"/api/sessions/{session}", headers=mine)
+                    assert status == 200
+                assert graves.settle(0) == 5
+                session = (await frames_of(url, turn("One"), headers=theirs))[0]["session"]
+                frames = await frames_of(url, turn("Two", session), headers=theirs)
+            assert frames[-1]["done"]
+            assert "7" in told(model.requests[-1])
+            assert graves.settle(0) == 5
+        finally:
+            go_on.set()
 
 
 def test_how_often_is_looked_follows_the_time_that_things_last() -> None:
