@@ -165,7 +165,7 @@ async def test_what_a_job_wrote_is_told_at_the_end_of_the_turn_and_kept_as_it_wa
         async with runtime.turn(ask()) as turn:
             async for event in turn:
                 events.append(event)
-                (work,) = base.glob("satchel-*/work")  # noqa: ASYNC240 - a test
+                (work,) = base.glob("satchel-*/*/work")  # noqa: ASYNC240 - a test
                 if isinstance(event, RoundFinished) and event.round == 2:
                     await until(work / "out.txt", "half")
                     if ends:
