@@ -130,7 +130,7 @@ class Waiting(ScriptedModel):
     @asynccontextmanager
     async def stream(self, request: ChatRequest) -> AsyncGenerator[AsyncIterator[ModelEvent], None]:
         if self.requests:
-            while not await asyncio.to_thread(lambda: list(self._base.glob("satchel-*/work/made"))):  # noqa: ASYNC110 - a job makes it
+            while not await asyncio.to_thread(lambda: list(self._base.glob("satchel-*/*/work/made"))):  # noqa: ASYNC110 - a job makes it
                 await asyncio.sleep(0.01)
         async with super().stream(request) as events:
             yield events

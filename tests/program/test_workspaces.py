@@ -187,7 +187,7 @@ async def test_what_a_job_writes_after_the_answer_is_saved_too(temporary: Path, 
     async with ScriptedOpenAI([job, says("It goes on.")]) as model, chat(temporary, tmp_path, model) as terminal:
         await terminal.ask("Make")
         await terminal.see("It goes on.")
-        (work,) = temporary.glob("satchel-*/work")  # noqa: ASYNC240 - a test
+        (work,) = temporary.glob("satchel-*/*/work")  # noqa: ASYNC240 - a test
         (work / "go").touch()
         await until((work / "made").exists)
         await terminal.ask(f'/save "{tmp_path}/saved"')
