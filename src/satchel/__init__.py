@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from satchel.context.listings import Listing, available_skills, format_skill_listing, render_section, slash_menu
     from satchel.engine import events
     from satchel.errors import SatchelError
+    from satchel.execution.artifacts import Artifacts
     from satchel.execution.options import ExecutionOptions, InstallOptions
+    from satchel.execution.saving import Saved
     from satchel.execution.workbench import Execution
     from satchel.library import Library, discover, load_skill
     from satchel.library.checking import check
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Activation",
+    "Artifacts",
     "BlockOptions",
     "Catalog",
     "Decision",
@@ -57,6 +60,7 @@ __all__ = [
     "PermissionRequest",
     "Rendered",
     "SatchelError",
+    "Saved",
     "Skill",
     "SkillSession",
     "SkillTurns",
@@ -88,6 +92,7 @@ __all__ = [
 
 _HOMES = {
     "Activation": "satchel.activation.reply",
+    "Artifacts": "satchel.execution.artifacts",
     "BlockOptions": "satchel.context.block",
     "Catalog": "satchel.skills.catalog",
     "Decision": "satchel.activation.permission",
@@ -106,6 +111,7 @@ _HOMES = {
     "PermissionRequest": "satchel.activation.permission",
     "Rendered": "satchel.skills.substitute",
     "SatchelError": "satchel.errors",
+    "Saved": "satchel.execution.saving",
     "Skill": "satchel.skills.model",
     "SkillsChatClient": "satchel.client",
     "SkillsChatRequest": "satchel.client",

@@ -109,7 +109,7 @@ class UpstreamError(SatchelError):
 class SandboxError(SatchelError):
     """A program could not be started, or not under the confinement that was asked for."""
 
-    codes = frozenset({"sandbox-unavailable", "launch-failed"})
+    codes = frozenset({"sandbox-unavailable", "launch-failed", "no-room"})
 
 
 class StoreError(SatchelError):

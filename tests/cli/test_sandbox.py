@@ -9,6 +9,7 @@ import pytest
 
 from satchel.ports.execution import GAP_WRITES
 from tests.cli.calling import Caller
+from tests.support import write_skill
 
 OFF = ("sandbox", "--skills-sandbox", "off")
 
@@ -108,6 +109,45 @@ def test_doctor_names_variables_that_do_nothing(satchel: Caller, monkeypatch: py
     monkeypatch.setenv("SATCHEL_CODE_EXEC_PACKAGES", "humanize")
     assert "SATCHEL_CODE_EXEC_PACKAGES does nothing without --code-exec-allow-install" in satchel("doctor").err
     assert "does nothing" not in satchel("list").err
+
+
+def test_doctor_names_grants_and_interpreters_that_give_nothing(
+    satchel: Caller, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SATCHEL_SKILLS_INTERPRETERS", ".rb=no-such-ruby -w;.erb=no-such-ruby")
+    monkeypatch.setenv("SET_HERE", "1")
+    monkeypatch.setenv("SATCHEL_SKILLS_GRANT", "nobody=SET_HERE")
+    write_skill(root, "fuel")
+    where = ("--skills-dir", str(root), "--skills-sandbox", "off")
+    said = satchel("doctor", "--json", "--skills-allow-exec", *where).json["findings"]
+    missing = [item["detail"] for item in said if item["status"] == "missing" and item["what"] in {"grant", "scripts"}]
+    assert "there is no skill nobody" in missing
+    assert "no-such-ruby is not installed, so no .rb or .erb file runs" in missing
+    granted = ("--skills-grant", "fule=SET_HERE", "--skills-grant", "fuel=SET_HERE,NOT_SET")
+    said = satchel("doctor", "--json", "--skills-allow-exec", *granted, *where).json["findings"]
+    told = [(item["detail"], item["hint"]) for item in said if item["what"] == "grant"]
+    assert told == [
+        ("there is no skill fule", "Did you mean fuel?"),
+        ("NOT_SET is not set, so scripts of fuel do not get it", "Set NOT_SET where satchel is started."),
+    ]
+    assert not [item for item in satchel("doctor", "--json", *where).json["findings"] if item["what"] == "grant"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--no-skills", "--code-exec"), "note: --code-exec does nothing while skills are off (--no-skills)."),
+        (
+            ("--skills-sandbox", "preferred"),
+            "note: --skills-sandbox does nothing without --skills-allow-exec or --code-",
+        ),
+        (("--skills-sandbox", "preferred", "--code-exec"), ""),
+    ],
+)
+def test_what_nothing_comes_of_is_said(satchel: Caller, given: tuple[str, ...], said: str) -> None:
+    err = satchel("run", *given, "--upstream", "http://127.0.0.1:9/v1", "hello").err
+    assert said in err
+    assert bool(said) == ("does nothing" in err)
 
 
 def test_a_flag_that_does_nothing_alone_is_refused(satchel: Caller) -> None:

@@ -10,13 +10,14 @@ import os
 import runpy
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from satchel import Execution, ExecutionOptions, SkillsChatClient, SkillsChatRequest
-from satchel.errors import SandboxError
+from satchel import Artifacts, Execution, ExecutionOptions, SkillsChatClient, SkillsChatRequest
+from satchel.errors import SandboxError, SetupError
 from satchel.ports.execution import (
     GAP_NETWORK,
     Captured,
@@ -209,8 +210,42 @@ async def test_options_alone_run_things_in_the_sandbox_of_this_machine(
     assert "fuel 42.0 " in result
     assert "sandbox: none" not in result
     assert "shell" not in offered
-    left = [path.name for path in await asyncio.to_thread(lambda: list(base.iterdir()))]
-    assert [name for name in left if not name.startswith("satchel-etc-")] == []  # which lasts as long as the process
+    left = [path.name for path in await asyncio.to_thread(lambda: list(base.glob("satchel-*/*")))]
+    assert [name for name in left if not name.startswith("etc-")] == []  # which lasts as long as the process
+
+
+async def test_what_was_made_can_be_saved_until_the_client_is_closed(skills: Path, tmp_path: Path) -> None:
+    turns = [use("skills_run", skill="fuel", path="scripts/budget.py", args=["21"]), says("42")]
+    async with ScriptedOpenAI(turns) as server:
+        shelf = await asyncio.to_thread(Artifacts)
+        execution = Execution(InProcess(), ExecutionOptions(scripts=True), host={}, artifacts=shelf)
+        async with SkillsChatClient(server.url, skills=skills, delivery="local", execution=execution) as client:
+            reply = await client.complete(ASK)
+            (call,) = reply.skill_invocations
+            assert call.files == ("seen.txt",)
+            assert call.run
+            saved = await client.save(reply, tmp_path / "out" / "here")
+            assert [(item.path, item.bytes, item.problem) for item in saved] == [("seen.txt", 1, "")]
+            (again,) = await client.save(reply, tmp_path / "out" / "here")
+            assert again.problem == "exists there already and was left as it is"
+            await asyncio.to_thread(execution.close)
+            (late,) = await client.save(reply, str(tmp_path / "late"))
+            assert late.problem.startswith("is no longer kept")
+            with pytest.raises(SetupError, match="cannot be made"):
+                await client.save(reply, tmp_path / "out" / "here" / "seen.txt")
+            with pytest.raises(SetupError, match="at the server"):
+                await client.save(replace(reply, delivery="server"), tmp_path)
+    assert (tmp_path / "out" / "here" / "seen.txt").read_text() == "x"
+
+
+async def test_without_a_shelf_it_is_said_that_nothing_was_kept(skills: Path, tmp_path: Path) -> None:
+    turns = [use("skills_run", skill="fuel", path="scripts/budget.py", args=["21"]), says("42")]
+    async with ScriptedOpenAI(turns) as server:
+        execution = Execution(InProcess(), ExecutionOptions(scripts=True), host={})
+        async with SkillsChatClient(server.url, skills=skills, delivery="local", execution=execution) as client:
+            reply = await client.complete(ASK)
+            (lost,) = await client.save(reply, tmp_path)
+    assert (lost.path, lost.problem) == ("seen.txt", "was not kept: nothing was given to keep files on")
 
 
 async def test_nothing_runs_unless_it_is_allowed(skills: Path) -> None:

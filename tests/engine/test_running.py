@@ -81,6 +81,8 @@ async def test_a_script_of_a_skill_answers_what_only_it_knows(tmp_path: Path, ba
     assert asdict(started.confinement)["is_full"] is True
     assert "fuel 371.37" in told(model.requests[-1])[-1]
     assert "exit code 0" in told(model.requests[-1])[-1]
+    (ran,) = (event for event in events if isinstance(event, ToolFinished) and event.name == "skills_run")
+    assert (ran.command, ran.exit_code, ran.reason) == ("scripts/budget.py 100", 0, "")
     assert done.rounds == 3
     assert names(base) == []
 
@@ -125,14 +127,22 @@ async def test_code_is_written_fails_is_patched_and_runs_in_one_turn(tmp_path: P
         shelf = execution.artifacts
         assert shelf is not None
         kept = {item.path for item in shelf.of("local", finished[-1].run)}
-        left = names(base)
+        left = [name for folder in names(base) for name in names(base / folder)]
     assert "TypeError" in results[1]
     assert str(base) not in results[1]
     assert results[3].rstrip().endswith("out.txt") or "12" in results[3]
     assert "12" in results[3]
     assert [event.ok for event in finished] == [True, False, True, True]
+    assert [event.command for event in finished] == [
+        "",
+        "python area.py",
+        "",
+        "python area.py > out.txt && cat out.txt",
+    ]
+    assert [event.exit_code for event in finished] == [None, 1, None, 0]
+    assert [event.reason.partition(":")[0] for event in finished] == ["", "TypeError", "", ""]
     assert {"area.py", "out.txt"} <= kept
-    assert not [name for name in left if not name.startswith("satchel-artifacts")]
+    assert not [name for name in left if not name.startswith("artifacts-")]
     assert "## Working with files" in model.requests[0].messages[0].text
     assert model.requests[0].sampling.is_code
     assert done.rounds == 5
@@ -155,7 +165,7 @@ async def test_what_a_job_wrote_is_told_at_the_end_of_the_turn_and_kept_as_it_wa
         async with runtime.turn(ask()) as turn:
             async for event in turn:
                 events.append(event)
-                (work,) = base.glob("satchel-*/work")  # noqa: ASYNC240 - a test
+                (work,) = base.glob("satchel-*/*/work")  # noqa: ASYNC240 - a test
                 if isinstance(event, RoundFinished) and event.round == 2:
                     await until(work / "out.txt", "half")
                     if ends:

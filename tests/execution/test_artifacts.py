@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import os
 import resource
+import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -43,7 +46,7 @@ def produce(workspace: Workspace, path: str, size: int) -> ProducedFile:
 
 
 def keep(shelf: Artifacts, workspace: Workspace, files: Iterable[ProducedFile]) -> tuple[Artifact, ...]:
-    return shelf.keep(workspace, files, owner="me", run="run")
+    return shelf.keep(workspace, files, owner="me", run="run").files
 
 
 def read(shelf: Artifacts, artifact_id: str) -> bytes | None:
@@ -82,7 +85,7 @@ def test_time_and_room_are_bounded(shelf: Artifacts, workspace: Workspace, clock
     assert shelf.find("me", "run", "b") is None
     clock.now = 16
     assert shelf.sweep() == 0
-    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-artifacts-*")] == [[]]
+    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-*/artifacts-*")] == [[]]
 
 
 def test_the_newer_version_of_a_file_replaces_the_older(shelf: Artifacts, workspace: Workspace) -> None:
@@ -100,20 +103,93 @@ def test_what_is_no_file_of_the_workspace_or_too_large_is_left_out(
     os.mkfifo(Path(workspace.work, "pipe"))
     names = ("link", "pipe", "gone", "../secret", str(tmp_path / "secret"))
     files = [ProducedFile(path=name, bytes=1) for name in names]
-    assert keep(shelf, workspace, [*files, produce(workspace, "large", 61)]) == ()
-    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-artifacts-*")] == [[]]
+    kept = shelf.keep(workspace, [*files, produce(workspace, "large", 61)], owner="me", run="run")
+    assert kept.files == ()
+    assert [item.path for item in kept.refused] == [*names, "large"]
+    assert kept.refused[-1].reason == "is larger than the 60 bytes that a kept file may have"
+    assert [list(found.iterdir()) for found in tmp_path.glob("satchel-*/artifacts-*")] == [[]]
 
 
 def test_a_name_is_fit_for_a_header(shelf: Artifacts, workspace: Workspace) -> None:
-    (kept,) = keep(shelf, workspace, [produce(workspace, 'd/a"b\r\nX: y\udcff.txt', 1)])
-    assert kept.name == "a_b__X: y_.txt"
+    (kept,) = keep(shelf, workspace, [produce(workspace, 'd/a"b\r\nX: y.txt', 1)])
+    assert kept.name == "a_b__X: y.txt"
+
+
+def test_a_name_that_is_no_text_is_refused_by_one_that_can_be_printed(shelf: Artifacts, workspace: Workspace) -> None:
+    kept = shelf.keep(workspace, [produce(workspace, "caf\udce9.txt", 1)], owner="me", run="run")
+    assert (kept.files, [item.path for item in kept.refused]) == ((), ["caf\\xe9.txt"])
+
+
+def test_what_is_too_much_at_once_is_refused_and_pushes_nothing_out(shelf: Artifacts, workspace: Workspace) -> None:
+    many = shelf.keep(workspace, [produce(workspace, name, 1) for name in "abcd"], owner="me", run="run")
+    assert [item.path for item in many.files] == ["a", "b", "c"]
+    assert [(item.path, item.reason) for item in many.refused] == [("d", "is one of more than 3 at once")]
+    large = shelf.keep(workspace, [produce(workspace, name, 55) for name in "ef"], owner="me", run="run")
+    assert [item.path for item in large.files] == ["e"]
+    assert [item.reason for item in large.refused] == ["is one of files that have more than 100 bytes together"]
+
+
+class Gate(Artifacts):
+    """Copies when it is let to."""
+
+    def __init__(self, base: Path, max_bytes: int = 1000) -> None:
+        super().__init__(base=str(base), max_bytes=max_bytes)
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def _copy(self, reading: BinaryIO, target: str, size: int) -> bool:
+        if size > 50:
+            self.begun.set()
+            assert self.go_on.wait(60)
+        return super()._copy(reading, target, size)
+
+
+def test_a_long_copy_stops_nobody_else(workspace: Workspace, tmp_path: Path) -> None:
+    shelf = Gate(tmp_path, max_bytes=100)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            large = pool.submit(shelf.keep, workspace, [produce(workspace, "large", 60)], owner="me", run="run")
+            assert shelf.begun.wait(60)
+            others = shelf.keep(workspace, [produce(workspace, "small", 30)], owner="you", run="other")
+            assert [item.path for item in shelf.of("you", "other")] == ["small"]
+            # Its room is taken already, and is not got from anybody else.
+            more = shelf.keep(workspace, [produce(workspace, "more", 20)], owner="you", run="other")
+            assert [item.reason for item in more.refused] == ["had no room beside what is kept already"]
+            shelf.go_on.set()
+            assert [item.path for item in large.result().files] == ["large"]
+        assert len(others.files) == 1
+        assert shelf.sweep() == 2
+    finally:
+        shelf.close()
+
+
+def test_a_file_that_grows_while_it_is_copied_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    shelf = Gate(tmp_path)
+    file = produce(workspace, "log", 60)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(shelf.keep, workspace, [file], owner="me", run="run")
+            assert shelf.begun.wait(60)
+            produce(workspace, "log", 61)
+            shelf.go_on.set()
+            assert [item.path for item in done.result().refused] == ["log"]
+        assert [list(found.iterdir()) for found in tmp_path.glob("satchel-*/artifacts-*")] == [[]]
+    finally:
+        shelf.close()
+
+
+def test_a_run_is_dropped_whole_and_alone(shelf: Artifacts, workspace: Workspace) -> None:
+    keep(shelf, workspace, [produce(workspace, name, 1) for name in "ab"])
+    shelf.keep(workspace, [produce(workspace, "c", 1)], owner="you", run="run")
+    shelf.drop("me", "run")
+    assert shelf.of("me", "run") == ()
+    assert [item.path for item in shelf.of("you", "run")] == ["c"]
 
 
 def test_a_closed_shelf_is_gone_and_keeps_nothing(shelf: Artifacts, workspace: Workspace, tmp_path: Path) -> None:
     (kept,) = keep(shelf, workspace, [produce(workspace, "a", 5)])
     shelf.close()
     assert read(shelf, kept.id) is None
-    assert list(tmp_path.glob("satchel-artifacts-*")) == []
+    assert list(tmp_path.glob("satchel-*/artifacts-*")) == []
     assert keep(shelf, workspace, [produce(workspace, "b", 5)]) == ()
 
 
@@ -127,7 +203,7 @@ def test_a_disk_without_room_costs_the_download_and_nothing_else(shelf: Artifact
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [item.path for item in kept] == ["small.csv"]
     assert shelf.of("me", "run") == kept
-    (folder,) = Path(workspace.root).parent.glob("satchel-artifacts-*")
+    (folder,) = Path(workspace.root).parent.glob("artifacts-*")
     assert len(list(folder.iterdir())) == 1
 
 

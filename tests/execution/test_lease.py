@@ -21,7 +21,7 @@ def entries(folder: Path) -> list[Path]:
 async def test_a_workspace_lives_as_long_as_its_block(tmp_path: Path, persistent: bool) -> None:
     async def use() -> None:
         async with leased_workspace(str(tmp_path), persistent=persistent) as workspace:
-            assert [Path(workspace.root)] == entries(tmp_path)
+            assert [Path(workspace.root).parent] == entries(tmp_path)
             assert workspace.is_persistent == persistent
             raise ValueError("inside")
 

@@ -29,7 +29,7 @@ def kept(shelf: Artifacts, workspace: Workspace, *paths: str) -> tuple[Artifact,
         place = Path(workspace.work, path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(path)
-    return shelf.keep(workspace, [ProducedFile(path=path, bytes=1) for path in paths], owner="me", run="run")
+    return shelf.keep(workspace, [ProducedFile(path=path, bytes=1) for path in paths], owner="me", run="run").files
 
 
 def test_files_lie_where_they_lay(shelf: Artifacts, workspace: Workspace, target: Path) -> None:

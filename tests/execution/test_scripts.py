@@ -172,7 +172,7 @@ async def test_a_cancelled_call_leaves_no_scratch(skill: Path) -> None:
     write(skill, "scripts/a.py", "open('started', 'w').close()\nimport time\ntime.sleep(60)\n")
     task = asyncio.create_task(run(skill, "scripts/a.py"))
     base = skill.parent.parent
-    while not await asyncio.to_thread(lambda: list(base.glob("satchel-*/work/started"))):  # noqa: ASYNC110 - a file
+    while not await asyncio.to_thread(lambda: list(base.glob("satchel-*/*/work/started"))):  # noqa: ASYNC110 - a file
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

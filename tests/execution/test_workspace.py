@@ -10,10 +10,10 @@ from satchel.execution.workspace import (
     Workspace,
     changed_files,
     create_workspace,
-    remove_tree,
     remove_workspace,
     snapshot,
 )
+from satchel.scratch.removing import remove_tree
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_a_new_workspace_is_private_and_has_its_directories(workspace: Workspace, tmp_path: Path) -> None:
-    assert Path(workspace.root).parent == tmp_path
+    assert Path(workspace.root).parent.parent == tmp_path
     assert stat.S_IMODE(Path(workspace.root).stat().st_mode) == 0o700
     for folder in (workspace.work, workspace.tmp, workspace.state, workspace.python_packages, workspace.packages_bin):
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
@@ -133,7 +133,7 @@ def test_removal_copes_with_a_tree_deeper_than_any_path(workspace: Workspace) ->
     os.close(at)
     open_before = len(list(Path("/proc/self/fd").iterdir()))
     assert remove_workspace(workspace)
-    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+    assert len(list(Path("/proc/self/fd").iterdir())) < open_before  # the lock goes with the last directory
     assert not Path(workspace.root).exists()
 
 

@@ -70,7 +70,15 @@ def told(request: ChatRequest) -> str:
 
 
 def names(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir()]
+    """Its entries, and for the directory of a process what is in that."""
+    found: list[str] = []
+    for entry in folder.iterdir():
+        try:
+            within = [f"{entry.name}/{name.name}" for name in entry.iterdir()] if "satchel-" in entry.name else []
+        except FileNotFoundError:
+            continue
+        found += within or [entry.name]
+    return found
 
 
 def descriptors() -> int:

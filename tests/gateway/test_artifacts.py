@@ -47,7 +47,7 @@ def _put(shelf: Artifacts, workspace: Workspace, path: str, data: bytes = b"x", 
     target = Path(workspace.work, path)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
-    assert shelf.keep(workspace, [ProducedFile(path=path, bytes=len(data))], owner=owner, run="run_1")
+    assert shelf.keep(workspace, [ProducedFile(path=path, bytes=len(data))], owner=owner, run="run_1").files
 
 
 async def got(url: str, path: str, **options: Any) -> tuple[int, bytes, dict[str, str]]:
@@ -130,7 +130,7 @@ class Waiting(ScriptedModel):
     @asynccontextmanager
     async def stream(self, request: ChatRequest) -> AsyncGenerator[AsyncIterator[ModelEvent], None]:
         if self.requests:
-            while not await asyncio.to_thread(lambda: list(self._base.glob("satchel-*/work/made"))):  # noqa: ASYNC110 - a job makes it
+            while not await asyncio.to_thread(lambda: list(self._base.glob("satchel-*/*/work/made"))):  # noqa: ASYNC110 - a job makes it
                 await asyncio.sleep(0.01)
         async with super().stream(request) as events:
             yield events
@@ -207,7 +207,12 @@ async def test_only_the_very_name_of_a_kept_file_finds_it(base: Path, workspace:
 
 @pytest.mark.parametrize(
     ("name", "plain_name"),
-    [("zählung.txt", "z_hlung.txt"), ('a"b;c.txt', "a_b;c.txt"), ("\u202etxt.exe", "_txt.exe")],
+    [
+        ("zählung.txt", "z_hlung.txt"),
+        ('a"b;c.txt', "a_b;c.txt"),
+        ("\u202etxt.exe", "_txt.exe"),
+        ("a\r\nX-Evil: 1\n", "a__X-Evil: 1_"),
+    ],
 )
 async def test_a_name_cannot_break_out_of_its_header(
     base: Path, workspace: Workspace, name: str, plain_name: str
@@ -239,3 +244,45 @@ async def test_a_client_that_leaves_in_the_middle_leaves_no_file_open(base: Path
         await until(lambda: descriptors() <= before)
         status, body, _ = await got(url, f"{LIST}/run_1/large")
     assert (status, len(body)) == (200, 32 * 1024 * 1024)
+
+
+async def test_a_head_tells_what_a_download_would(base: Path, workspace: Workspace) -> None:
+    async with working(ScriptedModel([]), base) as (url, shelf):
+        await put(shelf, workspace, "seven.txt", b"7\n")
+        for path in (f"{LIST}/run_1", f"{LIST}/run_1/seven.txt"):
+            status, _, expected = await got(url, path)
+            async with aiohttp.ClientSession() as client, client.head(url + path) as answer:
+                assert (answer.status, await answer.read()) == (status, b"")
+                same = {"Content-Type", "Content-Length"}
+                assert {name: answer.headers[name] for name in same} == {name: expected[name.lower()] for name in same}
+        assert answer.headers["Content-Length"] == "2"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        async with aiohttp.ClientSession() as client, client.head(f"{url}{LIST}/run_1/eight.txt") as answer:
+            assert answer.status == 404
+
+
+async def test_the_files_of_a_session_go_when_it_is_deleted(base: Path) -> None:
+    async with working(ScriptedModel(shell(MAKES)), base) as (url, shelf):
+        frames = await frames_of(url, {"messages": [user("Make a page.")], "session": "new"})
+        path = f"{LIST}/{plain(frames, 'skill_step')[0]['run']}/seven.txt"
+        assert (await got(url, path))[0] == 200
+        status, _, _ = await ask(url, "DELETE", f"/api/sessions/{frames[0]['session']}")
+        assert (status, (await got(url, path))[0]) == (200, 404)
+        assert shelf.sweep() == 0
+
+
+async def test_what_cannot_be_fetched_is_not_offered_and_the_reason_is_said(base: Path) -> None:
+    makes = "truncate -s 65M large; touch \"$(printf 'caf\\351')\" \"$(printf 'two\\nlines')\""
+    async with working(ScriptedModel([*shell(makes), *shell(makes)]), base) as (url, _):
+        frames = await frames_of(url, {"messages": [user("Make them.")]})
+        (step,) = plain(frames, "skill_step")
+        large = {"path": "large", "reason": "is larger than the 64 MiB that a kept file may have"}
+        odd = {"path": "caf\\xe9", "reason": "has a name that is no UTF-8 text"}
+        assert step["files"] == plain(frames, "tool_progress")[-1]["files"] == ["two\nlines"]
+        assert sorted(step["not_kept"], key=lambda item: item["path"]) == [odd, large]
+        assert (await got(url, f"{LIST}/{step['run']}/two%0Alines"))[0] == 200
+        asked: dict[str, Any] = {"model": "m", "messages": [user("Make them.")]}
+        _, answer, _ = await ask(url, "POST", "/v1/chat/completions", json=asked)
+        (made,) = answer["satchel"]["artifacts"]
+        assert made["files"] == ["two\nlines"]
+        assert {item["path"] for item in made["not_kept"]} == {"large", "caf\\xe9"}

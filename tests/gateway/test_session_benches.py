@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from satchel.execution.workbench import Execution, Workbench
 from satchel.gateway.sessions import Session, Sessions
 from satchel.gateway.tidying import look_s
 from satchel.sandbox.unconfined import UnconfinedExecutor
+from satchel.scratch import graves
+from satchel.scratch.roots import remove_root
 from satchel.skills.catalog import Catalog
 from satchel.testing.scripted_model import Reply, ScriptedModel
 from tests.gateway.benches import CODE, descriptors, names, processes, shell, told, until, working
 from tests.gateway.native import CHAT, frames_of, streaming, user
+from tests.gateway.serving import DEADLINE_S
 from tests.gateway.test_requests import ask
 
 KEYS = ("key-a", "key-b")
@@ -122,7 +126,7 @@ async def test_a_session_that_is_deleted_in_a_turn_keeps_its_directory_to_the_en
         running = asyncio.create_task(frames_of(url, turn("Two", session)))
         await until((root / "work" / "began").exists)
         await ask(url, "DELETE", f"/api/sessions/{session}")
-        assert names(base) == [root.name]
+        assert [base / name for name in names(base)] == [root]
         (root / "work" / "go").touch()
         frames = await running
         assert frames[-1]["done"]
@@ -215,6 +219,31 @@ async def test_a_turn_that_outlives_the_server_removes_its_own(tmp_path: Path) -
         await sessions.aclose()
         assert len(names(tmp_path)) == 1
     assert names(tmp_path) == []
+
+
+async def test_a_turn_goes_on_while_what_others_left_is_being_removed(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(graves, "graves", graves.Graves(remove=lambda root: go_on.wait() and remove_root(root)))
+    many = "python3 -c 'for n in range(2500): open(str(n), \"w\").close()'"
+    mine, theirs = ({"Authorization": f"Bearer {key}"} for key in KEYS)
+    model = ScriptedModel([*(shell(many) * 5), *shell("echo 7 > x"), *shell("cat x")])
+    async with working(model, base, keys=KEYS) as (url, _):
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                for _ in range(5):
+                    session = (await frames_of(url, turn("One"), headers=mine))[0]["session"]
+                    status, _, _ = await ask(url, "DELETE", f"/api/sessions/{session}", headers=mine)
+                    assert status == 200
+                assert graves.settle(0) == 5
+                session = (await frames_of(url, turn("One"), headers=theirs))[0]["session"]
+                frames = await frames_of(url, turn("Two", session), headers=theirs)
+            assert frames[-1]["done"]
+            assert "7" in told(model.requests[-1])
+            assert graves.settle(0) == 5
+        finally:
+            go_on.set()
 
 
 def test_how_often_is_looked_follows_the_time_that_things_last() -> None:

@@ -243,7 +243,7 @@ async def test_what_a_model_asks_for_cannot_pass_for_a_line_of_the_program(skill
     async with ScriptedOpenAI([ScriptedTurn(calls=(call,)), says("ok")]) as model:
         ended = await satchel("run", "hi", "--skills-dir", str(skills), "--upstream", model.url)
     assert ended.code == 0
-    assert [line.split()[0] for line in ended.err.splitlines()] == ["offered", "failed", "cost"]
+    assert [line.split()[0] for line in ended.err.splitlines()] == ["offered", "failed", "why", "cost"]
     assert "\x1b" not in ended.err
 
 

@@ -38,6 +38,11 @@ def run(command: str, **more: object) -> ScriptedTurn:
     )
 
 
+def kinds(temporary: Path) -> set[str]:
+    """What the directories of a process there are for."""
+    return {name.partition("/")[2].partition("-")[0] for name in names(temporary)}
+
+
 def options(temporary: Path, model: ScriptedOpenAI) -> tuple[str, ...]:
     return ("--skills-dir", str(temporary.parent / "skills"), "--upstream", model.url, "--code-exec")
 
@@ -167,7 +172,7 @@ async def test_a_conversation_has_one_directory_until_all_is_forgotten(temporary
             await terminal.see("saved    ")
             await terminal.ask("/clear")
             assert "gone" not in await terminal.see("forgotten")
-            assert [name for name in names(temporary) if "artifacts" not in name and "-etc-" not in name] == []
+            assert kinds(temporary) == {"artifacts", "etc"}
             await terminal.ask("Look")
             await terminal.see("Nothing.")
             assert "eight.txt" not in told(model)
@@ -182,7 +187,7 @@ async def test_what_a_job_writes_after_the_answer_is_saved_too(temporary: Path, 
     async with ScriptedOpenAI([job, says("It goes on.")]) as model, chat(temporary, tmp_path, model) as terminal:
         await terminal.ask("Make")
         await terminal.see("It goes on.")
-        (work,) = temporary.glob("satchel-*/work")  # noqa: ASYNC240 - a test
+        (work,) = temporary.glob("satchel-*/*/work")  # noqa: ASYNC240 - a test
         (work / "go").touch()
         await until((work / "made").exists)
         await terminal.ask(f'/save "{tmp_path}/saved"')
@@ -270,4 +275,20 @@ async def test_a_server_that_is_ended_leaves_nothing_of_its_sessions(temporary: 
         async with asyncio.timeout(PATIENCE_S):
             assert await process.wait() == 0
     assert processes(sleeps) == []
+    assert names(temporary) == []
+
+
+async def test_what_a_killed_server_leaves_goes_with_the_next_start(temporary: Path) -> None:
+    turns = [run("echo 7 > x; sleep 77501", run_in_background="true"), says("Sleeping."), run("true"), says("Done.")]
+    body = {"messages": [user("Go")], "session": "new", "model": "scripted"}
+    async with ScriptedOpenAI(turns) as model:
+        async with serving(*options(temporary, model), TMPDIR=str(temporary)) as (url, process):
+            await frames_of(url, body)
+            process.send_signal(signal.SIGKILL)
+            await process.wait()
+        assert kinds(temporary) == {"artifacts", "etc", "work"}
+        left = names(temporary)
+        async with serving(*options(temporary, model), TMPDIR=str(temporary)):
+            assert kinds(temporary) == {"artifacts", "etc"}
+            assert not {*left} & {*names(temporary)}
     assert names(temporary) == []

@@ -264,7 +264,7 @@ def _run(made: Host) -> bytes:
 
 async def test_no_canary_writes_a_setting_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def seen() -> tuple[bytes, int, list[str]]:
-        left = [path.name for path in tmp_path.iterdir() if path.name.startswith("satchel-canary-")]
+        left = [path.name for path in tmp_path.glob("satchel-*/canary-*")]
         return Path("/proc/sys/kernel/core_pattern").read_bytes(), Path("/dev/null").stat().st_mode, left
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -283,7 +283,7 @@ async def test_a_launch_for_named_hosts_is_started_with_its_way_out(monkeypatch:
     (given,) = backend.launches
     assert given.network == Network()
     assert given.command[-1] == "true"
-    (folder,) = (path for path in given.readable if "satchel-out-" in path)
+    (folder,) = (path for path in given.readable if "/out-" in path)
     assert not await asyncio.to_thread(Path(folder).exists)
 
 

@@ -71,7 +71,7 @@ def launch(there: Host, *command: str, hosts: tuple[str, ...] = ()) -> Launch:
 
 
 async def left(folders: Path) -> list[str]:
-    return await asyncio.to_thread(lambda: [path.name for path in folders.glob("satchel-out-*")])
+    return await asyncio.to_thread(lambda: [path.name for path in folders.glob("satchel-*/out-*")])
 
 
 async def test_named_hosts_are_reached_and_nothing_else_is(

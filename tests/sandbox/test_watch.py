@@ -14,7 +14,8 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Limits, Outcome
 from satchel.sandbox import watch
 from satchel.sandbox.unconfined import UnconfinedExecutor
-from satchel.sandbox.watch import measure, require_room
+from satchel.sandbox.watch import require_room
+from satchel.scratch.measuring import measure
 
 MIB = 1024**2
 

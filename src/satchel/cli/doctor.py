@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -20,8 +22,10 @@ from satchel.cli.options import ExecOptions, Json, ModelOptions, SkillOptions, s
 from satchel.cli.probe import Probed
 from satchel.cli.probe import probe as probe_model
 from satchel.errors import SatchelError
+from satchel.execution.environment import host_path
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
 from satchel.settings import Settings
+from satchel.skills.names import near_names
 from satchel.wiring.models import describe, embedded_models, open_upstream, weights_status
 from satchel.wiring.sandbox import BackendReport, Detected, find_sandbox
 from satchel.wiring.sources import open_library
@@ -43,6 +47,9 @@ class Finding:
     detail: str
     hint: str = ""
 
+
+_ALWAYS_THERE = ("python", "python3")
+"""The Python that runs us, where no other is."""
 
 Probe = Annotated[
     bool,
@@ -74,6 +81,8 @@ def doctor(
         _skills(settings),
         *models,
         *execution_findings,
+        *_grants(settings),
+        *_interpreters(settings),
         *(
             Finding(what="setting", status="ok", detail=f"{key} comes from {origin}")
             for key, origin in settings.origins.items()
@@ -203,6 +212,49 @@ def _execution(settings: Settings) -> tuple[list[Finding], Detected]:
         findings.append(Finding(what=row.what, status=status, detail=row.refusal or row.detail, hint=hint))
     findings.extend(Finding(what="setting", status="ok", detail=warning) for warning in settings.warnings)
     return findings, sandbox
+
+
+def _grants(settings: Settings) -> list[Finding]:
+    """What is given to scripts of skills that are not there, or is not set."""
+    options = settings.execution
+    if not (options.scripts and options.grants):
+        return []
+    try:
+        names = [skill.name for skill in open_library(settings).skills]
+    except SatchelError:
+        return []  # said of the skills themselves
+    findings: list[Finding] = []
+    for skill, variables in options.grants.items():
+        if skill not in names:
+            near = near_names(skill, names, 1)
+            hint = f"Did you mean {near[0]}?" if near else "satchel list names the skills that there are."
+            findings.append(Finding(what="grant", status="missing", detail=f"there is no skill {skill}", hint=hint))
+        for variable in variables:
+            if variable not in os.environ:
+                detail = f"{variable} is not set, so scripts of {skill} do not get it"
+                hint = f"Set {variable} where satchel is started."
+                findings.append(Finding(what="grant", status="missing", detail=detail, hint=hint))
+    return findings
+
+
+def _interpreters(settings: Settings) -> list[Finding]:
+    """Those that are not installed, with the files that they would run."""
+    if not settings.execution.scripts:
+        return []
+    endings: dict[str, list[str]] = {}
+    for ending, command in settings.execution.interpreters.items():
+        endings.setdefault(command[0], []).append(ending)
+    path = os.pathsep.join(host_path(os.environ))
+    return [
+        Finding(
+            what="scripts",
+            status="missing",
+            detail=f"{program} is not installed, so no {' or '.join(run)} file runs",
+            hint="Install it, or name another program in SATCHEL_SKILLS_INTERPRETERS.",
+        )
+        for program, run in endings.items()
+        if program not in _ALWAYS_THERE and shutil.which(program, path=path) is None
+    ]
 
 
 def _backend(item: BackendReport) -> Finding:

@@ -11,7 +11,7 @@ from satchel.engine.events import ToolFinished, TurnDone, TurnEvent
 from satchel.engine.request import Principal
 from satchel.errors import SetupError
 from satchel.execution.artifacts import Artifacts
-from satchel.execution.saving import Saved, save
+from satchel.execution.saving import Saved, save_made
 
 _MOST_SHOWN = 8
 
@@ -20,18 +20,23 @@ class Produced:
     """Collects what the events of a conversation tell."""
 
     def __init__(self) -> None:
-        self._files: dict[str, dict[str, None]] = {}
+        self._files: dict[str, dict[str, str]] = {}
+        """By their run, and for each why it is not kept, "" when it is."""
         self._unsaved: dict[str, None] = {}
 
     def note(self, event: TurnEvent) -> None:
         """One event."""
         if isinstance(event, ToolFinished | TurnDone):
             self.add(event.run, event.files)
+        if isinstance(event, ToolFinished) and event.run and event.not_kept:
+            refused = {item.path: item.reason for item in event.not_kept}
+            self._files.setdefault(event.run, {}).update(refused)
+            self._unsaved.update(dict.fromkeys(refused))
 
     def add(self, run: str, files: Sequence[str]) -> None:
         """Files that are kept under ``run``, "" for none that are."""
         if run and files:
-            self._files.setdefault(run, {}).update(dict.fromkeys(files))
+            self._files.setdefault(run, {}).update(dict.fromkeys(files, ""))
             self._unsaved.update(dict.fromkeys(files))
 
     def clear(self) -> None:
@@ -51,19 +56,11 @@ class Produced:
 
     def save(self, shelf: Artifacts | None, folder: str, *, overwrite: bool = False) -> tuple[Saved, ...]:
         """Copies all into ``folder``, and says of each what became of it."""
-        saved: list[Saved] = []
-        for run, files in self._files.items():
-            kept = shelf.of(Principal().id, run) if shelf else ()
-            saved += save(shelf, kept, folder, overwrite=overwrite) if shelf else ()
-            gone = files.keys() - {item.path for item in kept}
-            saved += (Saved(path=path, bytes=0, problem=_NOT_KEPT) for path in files if path in gone)
+        saved = save_made(shelf, Principal().id, self._files, folder, overwrite=overwrite)
         for item in saved:
             if not item.problem:
                 self._unsaved.pop(item.path, None)
-        return tuple(saved)
-
-
-_NOT_KEPT = "could not be kept: it was too large, it was removed in the same call, or much came after it"
+        return saved
 
 
 def prepare_folder(folder: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -20,6 +21,11 @@ from satchel.engine.events import (
 from satchel.tools.access import FULL_TOOL, LIST_TOOL, READ_TOOL, SEARCH_TOOL
 from satchel.tools.files import READ_FILE
 
+_MOST_NAMED = 3
+_LABEL = 9
+_SHORTEST = 20
+_WIDTH = 160
+"""Of a line where no terminal says how wide it is."""
 _READERS = frozenset({READ_TOOL, LIST_TOOL, SEARCH_TOOL, FULL_TOOL, READ_FILE})
 
 
@@ -61,7 +67,7 @@ class TurnView:
     def line(self, label: str, text: str) -> None:
         """One line beside the answer."""
         self.pause()
-        say(self.dressed(f"{label:<8} {line(text)}"))
+        say(self.dressed(f"{label:<{_LABEL - 1}} {line(text)}"))
 
     def pause(self) -> None:
         """Leaves the answer, so that something else may be written."""
@@ -84,14 +90,21 @@ class TurnView:
             self._text("\n")
 
     def _tool(self, event: ToolFinished) -> None:
-        what = f"{event.name} {event.skill} {event.path}".rstrip()
+        what = " ".join(word for word in (event.name, event.skill, event.command or event.path) if word)
         if event.name == "skills_read" and event.skill:
             what = f"{event.skill}/{event.path}"
         done = "read" if event.name in _READERS else "ran"
         verdict = done if event.ok else f"failed ({event.code})"
-        self.line(verdict, f"{what}  (round {event.round})")
-        if event.run:
+        facts = [f"exit code {event.exit_code}"] if event.exit_code is not None else []
+        facts += [f"{event.duration_s:.1f} s"] if event.command else []
+        behind = f" ({', '.join((*facts, f'round {event.round}'))})"
+        self.line(verdict, _cut(what, max(len(verdict) + 1, _LABEL) + len(behind)) + behind)
+        if event.reason:
+            self.line("why", _cut(event.reason, _LABEL))
+        if event.run and event.files:
             self.line("made", listed(event.files))
+        for item in event.not_kept[:_MOST_NAMED]:
+            self.line("note", f"{item.path} cannot be saved: it {item.reason}")
 
     def _text(self, text: str) -> None:
         sys.stdout.write(self.painted(text))
@@ -111,3 +124,14 @@ class TurnView:
         )
         if event.finish == "length":
             self.line("note", "the answer was cut: the token limit was reached")
+
+
+def _cut(text: str, beside: int) -> str:
+    """As much of it as one line has room for, ``beside`` so many characters."""
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        width = 0
+    room = max(_SHORTEST, (width or _WIDTH) - beside)
+    text = line(text)
+    return text if len(text) <= room else text[: room - 3] + "..."

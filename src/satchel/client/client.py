@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -16,10 +18,11 @@ from satchel.client.records import Delivery, SkillsChatRequest, SkillsChatRespon
 from satchel.client.server import ServerEvents
 from satchel.client.stream import SkillsChatStream
 from satchel.engine.limits import LoopLimits, usual_rounds
-from satchel.engine.request import SkillSelection, TurnRequest
+from satchel.engine.request import Principal, SkillSelection, TurnRequest
 from satchel.engine.runtime import Runtime
 from satchel.errors import SetupError, UpstreamError
 from satchel.execution.options import ExecutionOptions
+from satchel.execution.saving import Saved, save_made
 from satchel.execution.workbench import Execution
 from satchel.ports.models import UpstreamOptions
 from satchel.wiring.client import local_runtime, serves_skills
@@ -46,7 +49,8 @@ class SkillsChatClient:
         discovery: Whether skills that a request does not select are offered too.
         execution: In local delivery, what may run for the model; nothing without it. ``ExecutionOptions`` run it in the
             sandbox of this machine, which is looked for with the first request; an ``Execution`` is over an
-            ``Executor`` of one's own, and its ``close()`` is the caller's.
+            ``Executor`` of one's own, and its ``close()`` is the caller's. Files that programs make are kept for
+            ``save``; an ``Execution`` keeps them on the ``Artifacts`` that it was given.
         max_rounds: In local delivery, how many generations of an answer may read skills and run things; None is 8, and
             24 where models may run code.
         timeout_s: Bound on a whole answer in seconds; None leaves it open. ``connect_s`` bounds the connection,
@@ -108,8 +112,36 @@ class SkillsChatClient:
         async with runtime.turn(turn_request) as turn:
             yield SkillsChatStream(turn, delivery, server)
 
+    async def save(
+        self, response: SkillsChatResponse, folder: str | Path, *, overwrite: bool = False
+    ) -> tuple[Saved, ...]:
+        """Copies the files that programs made for an answer of local delivery below ``folder``, which is made.
+
+        They are kept for an hour, and until this client is closed. A file that is there already is left as it is,
+        unless ``overwrite``. Says of each what became of it: ``path``, ``bytes``, ``problem`` where it is not there.
+
+        Raises ``SetupError`` when ``folder`` cannot be made, and for an answer whose files are at its server.
+        """
+        if response.delivery == "server":
+            raise SetupError(
+                "setting-invalid",
+                "The files of this answer are at the server that ran the loop.",
+                hint="Get them from /api/code/artifacts/{run}/{path} there, with the same key.",
+            )
+        made: dict[str, dict[str, str]] = {}
+        for item in response.skill_invocations:
+            files = {**dict.fromkeys(item.files, ""), **{lost.path: lost.reason for lost in item.not_kept}}
+            made.setdefault(item.run, {}).update(files)
+        execution = self._local.execution if self._local else None
+        shelf = execution.artifacts if execution else None
+        try:
+            await asyncio.to_thread(Path(folder).mkdir, parents=True, exist_ok=True)
+        except OSError as error:
+            raise SetupError("setting-invalid", f"{folder} cannot be made: {error.strerror}.") from error
+        return await asyncio.to_thread(save_made, shelf, Principal().id, made, os.fspath(folder), overwrite=overwrite)
+
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Closes the connections, and removes what programs made."""
         if self._probe is not None and not self._probe.done():
             self._probe.cancel()
             await asyncio.wait((self._probe,))

@@ -11,6 +11,7 @@ from satchel.chat.events import Finish, Usage
 from satchel.chat.messages import Json, Message, ToolUse, message
 from satchel.chat.request import ChatRequest, ToolSpec
 from satchel.errors import RequestError
+from satchel.execution.artifacts import NotKept
 
 Delivery = Literal["server", "local"]
 """Where the loop runs that reads skills: at the server, next to the model, or in this process."""
@@ -99,7 +100,8 @@ def _decoded(messages: Sequence[Mapping[str, Any]], fields: Mapping[str, Any]) -
 class SkillToolInvocation:
     """A call to one of the skill tools: in which ``round`` (from 1), by which ``agent`` ("/root" is the one you asked).
 
-    ``code`` says why it failed, "" when ``ok``.
+    ``code`` says why it failed, "" when ``ok``. ``files`` are those that it made and that are kept as ``run``, "" where
+    nothing is kept; ``not_kept`` were made, too, each with the reason. ``SkillsChatClient.save`` copies them.
     """
 
     round: int
@@ -109,6 +111,9 @@ class SkillToolInvocation:
     path: str
     ok: bool
     code: str = ""
+    files: tuple[str, ...] = ()
+    run: str = ""
+    not_kept: tuple[NotKept, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

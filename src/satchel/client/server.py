@@ -26,6 +26,7 @@ from satchel.engine.events import (
     TurnEvent,
     TurnStarted,
 )
+from satchel.execution.artifacts import NotKept
 from satchel.skills.model import SkillRef
 
 _Object = Mapping[str, Json]
@@ -141,6 +142,9 @@ def _tool_finished(step: _Object) -> ToolFinished:
         code=_text(step, "code"),
         files=_texts(step.get("files")),
         run=_text(step, "run"),
+        not_kept=tuple(
+            NotKept(path=_text(item, "path"), reason=_text(item, "reason")) for item in _objects(step.get("not_kept"))
+        ),
     )
 
 

@@ -94,4 +94,7 @@ def _invocation(event: ToolFinished) -> SkillToolInvocation:
         path=event.path,
         ok=event.ok,
         code=event.code,
+        files=event.files,
+        run=event.run,
+        not_kept=event.not_kept,
     )

@@ -13,6 +13,7 @@ from satchel.chat.request import ToolSpec
 from satchel.engine.events import SkillLoaded, ToolFinished, ToolProgress, ToolStarted
 from satchel.engine.host import ToolHost
 from satchel.engine.limits import LoopLimits
+from satchel.skills.oneline import one_line
 from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, failure
 
 CallEvent = ToolStarted | ToolProgress | ToolFinished | SkillLoaded
@@ -23,6 +24,7 @@ MAX_ARGUMENTS_CHARS = 256 * 1024
 """Arguments of a call to us that are longer are not read."""
 _MAX_INLINE_CHARS = 4 * 1024
 _MAX_UNREAD_CHARS = 1024
+_REASON_CHARS = 500
 
 
 class OwnCalls:
@@ -167,6 +169,10 @@ class OwnCalls:
                 duration_s=time.monotonic() - began,
                 files=result.files,
                 run=result.run,
+                not_kept=result.not_kept,
+                command=result.command,
+                exit_code=result.exit_code,
+                reason=result.reason or _reason(result),
             )
         )
         return result
@@ -239,6 +245,12 @@ async def _settled(text: str, *, is_over: bool) -> tuple[dict[str, Json] | None,
     if len(text) > MAX_ARGUMENTS_CHARS:
         return None, "{}"
     return settle(text) if len(text) <= _MAX_INLINE_CHARS else await asyncio.to_thread(settle, text)
+
+
+def _reason(result: ToolResult) -> str:
+    """The first line of what the model is told of a failure."""
+    told = "" if result.ok else result.text.removeprefix("Error: ").strip()
+    return one_line(told.partition("\n")[0])[:_REASON_CHARS]
 
 
 def _text(arguments: dict[str, Json] | None, key: str) -> str:

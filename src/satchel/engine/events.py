@@ -11,6 +11,7 @@ from typing import Literal
 
 from satchel.chat.events import Finish, Usage
 from satchel.chat.messages import Extra, Json, Message, ToolUse
+from satchel.execution.artifacts import NotKept
 from satchel.ports.execution import Confinement
 from satchel.skills.model import SkillRef
 
@@ -107,7 +108,12 @@ class ToolProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(Event):
-    """One of our tools is done. ``code`` is empty when ``ok``."""
+    """One of our tools is done. ``code`` is empty when ``ok``.
+
+    ``files`` can be had as ``run``; ``not_kept`` were made, too, and cannot. ``command`` is what was run in one line, a
+    command line or a script with its arguments, and ``exit_code`` how that ended, None when nothing was run to its end.
+    ``reason`` is why it failed in one line.
+    """
 
     call_id: str
     name: str
@@ -118,6 +124,10 @@ class ToolFinished(Event):
     duration_s: float = 0.0
     files: tuple[str, ...] = ()
     run: str = ""
+    not_kept: tuple[NotKept, ...] = ()
+    command: str = ""
+    exit_code: int | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

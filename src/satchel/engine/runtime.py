@@ -136,7 +136,7 @@ class Runtime:
 
         ``aclose`` is the caller's. Raises ``SandboxError`` when there is no room for a workspace.
         """
-        if self.execution is None or self._settled(request).skills.is_off:
+        if self.execution is None or self.source is None or self._settled(request).skills.is_off:
             return None
         return await self.execution.open(request.principal.id)
 

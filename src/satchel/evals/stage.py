@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from satchel.errors import SetupError
 from satchel.evals.exam import Dice
 from satchel.evals.scenario import Scenario, place
+from satchel.scratch.roots import new_root, remove_root
 
 EVALS = "evals"
 
@@ -46,19 +46,19 @@ async def temporary(fill: Callable[[Path], None]) -> AsyncGenerator[Path, None]:
     """A temporary directory with what ``fill`` puts into it."""
 
     def make() -> Path:
-        root = Path(tempfile.mkdtemp(prefix="satchel-")).resolve()
+        root = new_root("stage")
         try:
-            fill(root)
+            fill(Path(root))
         except BaseException:
-            shutil.rmtree(root)
+            remove_root(root)
             raise
-        return root
+        return Path(root)
 
     root = await asyncio.to_thread(make)
     try:
         yield root
     finally:
-        await asyncio.to_thread(shutil.rmtree, root)
+        await asyncio.to_thread(remove_root, str(root))
 
 
 def draw(scenario: Scenario, seed: int) -> dict[str, str]:

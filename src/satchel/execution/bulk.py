@@ -1,4 +1,4 @@
-"""Threads for what takes as long as a program likes: removing and copying all that it wrote."""
+"""Threads for what takes longer than a look at a disk: removing and copying what programs wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Result = TypeVar("_Result")
 
 # In the event loop's own few threads they would hold up every short look at a disk, for all other requests too.
 _threads = ThreadPoolExecutor(2, thread_name_prefix="satchel-bulk")
-# A turn waits for its copies, which are bounded; it must not wait for the trees that others left behind.
+# A turn waits for its own copies; it must not wait for what others leave behind, although that is bounded, too.
 _copiers = ThreadPoolExecutor(2, thread_name_prefix="satchel-copy")
 
 

@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 from satchel.errors import PathError
 from satchel.execution.interpreters import extension
 from satchel.pathguard import open_inside, split_path
+from satchel.scratch.roots import new_root, remove_root
 
 LARGEST_SCRIPT = 1024 * 1024
-_PREFIX = "satchel-skill-"
 _SHELL_ENDINGS = frozenset({".sh", ".bash", ""})
 
 
@@ -40,12 +40,12 @@ def private_copy(files: Mapping[str, bytes], base: str | None = None) -> str:
         PathError: "path-refused" for a path that leads out of it.
         OSError: it cannot be written.
     """
-    root = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
-    for path, data in files.items():
-        target = os.path.join(root, *split_path(path))
-        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-        _write(target, data)
-    return root
+    with _made(base) as root:
+        for path, data in files.items():
+            target = os.path.join(root, *split_path(path))
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            _write(target, data)
+        return root
 
 
 def unix_copy(directory: str, path: str, base: str | None = None) -> str:
@@ -53,17 +53,28 @@ def unix_copy(directory: str, path: str, base: str | None = None) -> str:
 
     Everything else are links to the skill's own files. The caller removes it.
     """
-    root = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
-    here, copy = directory, root
-    *folders, _ = split_path(path)
-    for folder in (*folders, ""):
-        if folder:
-            os.mkdir(os.path.join(copy, folder), 0o700)
-        for name in sorted(os.listdir(here)):  # noqa: PTH208 - plain strings
-            if name != folder:
-                _link_or_convert(directory, os.path.join(here, name), os.path.join(copy, name), convert=not folder)
-        here, copy = os.path.join(here, folder), os.path.join(copy, folder)
-    return root
+    with _made(base) as root:
+        here, copy = directory, root
+        *folders, _ = split_path(path)
+        for folder in (*folders, ""):
+            if folder:
+                os.mkdir(os.path.join(copy, folder), 0o700)
+            for name in sorted(os.listdir(here)):  # noqa: PTH208 - plain strings
+                if name != folder:
+                    _link_or_convert(directory, os.path.join(here, name), os.path.join(copy, name), convert=not folder)
+            here, copy = os.path.join(here, folder), os.path.join(copy, folder)
+        return root
+
+
+@contextlib.contextmanager
+def _made(base: str | None) -> Generator[str]:
+    """A new directory, gone again when it cannot be filled."""
+    root = new_root("skill", base)
+    try:
+        yield root
+    except BaseException:
+        remove_root(root)
+        raise
 
 
 def _link_or_convert(directory: str, source: str, target: str, *, convert: bool) -> None:

@@ -23,8 +23,9 @@ from satchel.execution.linking import show_python
 from satchel.execution.packages import Ecosystem
 from satchel.execution.pip_start import FETCH, START
 from satchel.execution.targets import PROBE, Target, read_target
-from satchel.execution.workspace import Workspace, host_python, remove_tree
+from satchel.execution.workspace import Workspace, host_python
 from satchel.ports.execution import Executor, Launch, Limits, Network, Outcome, Purpose
+from satchel.scratch.removing import remove_tree
 
 PROBE_S = 60.0
 

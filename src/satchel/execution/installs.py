@@ -28,8 +28,9 @@ from satchel.execution.packages import Ecosystem, Package, not_allowed, outside_
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
 from satchel.execution.trouble import explained, unreachable
-from satchel.execution.workspace import Workspace, remove_tree
+from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Executor, Outcome
+from satchel.scratch.removing import remove_tree
 
 _PIP = ("--disable-pip-version-check", "--no-input")
 _PIP_FETCH = ("--only-binary=:all:", "--no-cache-dir", "--progress-bar=off", "--retries=2", "--timeout=20")

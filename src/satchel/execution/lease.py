@@ -9,14 +9,15 @@ from functools import partial
 from typing import TypeVar
 
 from satchel.execution.bulk import in_bulk
-from satchel.execution.workspace import Workspace, create_workspace, remove_workspace
+from satchel.execution.workspace import Workspace, create_workspace
+from satchel.scratch.graves import bury
 
 _Made = TypeVar("_Made")
 
 
 def leased_workspace(base: str | None = None, *, persistent: bool = True) -> AbstractAsyncContextManager[Workspace]:
-    """A workspace below ``base`` that is removed when the block is left, also by a cancellation. Raises ``OSError``."""
-    return leased(partial(create_workspace, base, persistent=persistent), remove_workspace)
+    """A workspace below ``base`` that is buried when the block is left, also by a cancellation. Raises ``OSError``."""
+    return leased(partial(create_workspace, base, persistent=persistent), lambda made: bury(made.root))
 
 
 @asynccontextmanager

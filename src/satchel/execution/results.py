@@ -11,6 +11,8 @@ from satchel.ports.execution import Confinement, Outcome, Stopped
 from satchel.skills.oneline import one_line
 
 _NO_NEWS = News()
+_TRACEBACK = "Traceback (most recent call last)"
+_REASON_CHARS = 500
 _STOPPED: dict[Stopped, str] = {
     "": "stopped by the host",
     "deadline": "stopped at the time limit",
@@ -61,6 +63,20 @@ def file_lines(title: str, files: Sequence[ProducedFile]) -> list[str]:
     shown = [f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in files[:MOST_SHOWN]]
     more = [f"(and {len(files) - MOST_SHOWN} more, which are not listed)"] if len(files) > MOST_SHOWN else []
     return [title, *shown, *more]
+
+
+def why_it_failed(outcome: Outcome) -> str:
+    """One line: what the host stopped it for, or what the program itself says first; "" when that is nothing.
+
+    What ended a program of Python stands last.
+    """
+    if outcome.exit_code is None:
+        return how_it_ended(outcome)
+    text = outcome.stderr.text if outcome.stderr.text.strip() else outcome.stdout.text
+    lines = [text_line for text_line in text.splitlines() if text_line.strip()]
+    if not lines:
+        return ""
+    return one_line(lines[-1 if any(said.startswith(_TRACEBACK) for said in lines) else 0])[:_REASON_CHARS]
 
 
 def how_it_ended(outcome: Outcome) -> str:

@@ -7,13 +7,16 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from satchel.errors import PathError
 from satchel.execution.artifacts import Artifact, Artifacts
 from satchel.pathguard import open_parent
+
+_LOST = "is no longer kept: much came after it, or too much time has passed"
+_NO_SHELF = "was not kept: nothing was given to keep files on"
 
 _NEW: int = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -35,6 +38,25 @@ def save(shelf: Artifacts, kept: Iterable[Artifact], folder: str, *, overwrite: 
     """
     root = os.path.realpath(folder)
     return tuple(_save(shelf, item, root, overwrite=overwrite) for item in kept)
+
+
+def save_made(
+    shelf: Artifacts | None, owner: str, made: Mapping[str, Mapping[str, str]], folder: str, *, overwrite: bool = False
+) -> tuple[Saved, ...]:
+    """``save`` for all files of some runs. ``made`` has them by run and path, with why one was not kept, "" if it was.
+
+    What the shelf does not have, or all where there is none, comes back with the reason.
+    """
+    saved: list[Saved] = []
+    for run, files in made.items():
+        kept = [item for item in shelf.of(owner, run) if item.path in files] if shelf else []
+        saved += save(shelf, kept, folder, overwrite=overwrite) if shelf else ()
+        there = {item.path for item in kept}
+        lost = _LOST if shelf else _NO_SHELF
+        saved += (
+            Saved(path=path, bytes=0, problem=reason or lost) for path, reason in files.items() if path not in there
+        )
+    return tuple(saved)
 
 
 def _save(shelf: Artifacts, item: Artifact, root: str, *, overwrite: bool) -> Saved:

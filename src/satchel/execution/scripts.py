@@ -28,11 +28,12 @@ from satchel.execution.lease import leased, leased_workspace
 from satchel.execution.options import ExecutionOptions, code_refusal, refusal
 from satchel.execution.output_paths import relative_paths, skill_paths, with_text
 from satchel.execution.recovery import missing_package
-from satchel.execution.results import render_outcome
+from satchel.execution.results import render_outcome, why_it_failed
 from satchel.execution.tracking import FileTracker
-from satchel.execution.workspace import ProducedFile, Workspace, remove_tree
+from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.pathguard import open_inside, split_path
 from satchel.ports.execution import Executor, Launch, Network, Outcome
+from satchel.scratch.graves import bury
 from satchel.skills.oneline import one_line
 
 SKILL_DIR = "SKILL_DIR"
@@ -59,10 +60,12 @@ class ScriptRun:
     """What became of it: ``text`` is for the model. ``outcome`` is None when nothing was started.
 
     ``produced`` are the files that it made, and those that the background wrote since the last call.
+    ``reason`` is why it failed in one line, "" where nothing tells.
     """
 
     text: str
     code: str = ""
+    reason: str = ""
     outcome: Outcome | None = None
     produced: tuple[ProducedFile, ...] = ()
 
@@ -235,9 +238,10 @@ class ScriptRunner:
         news = await asyncio.to_thread(tracker.end)
         if self._keep is not None and news.files:
             await self._keep(workspace, news.files)
+        shown = _as_told(outcome, workspace, (request.directory, launch.env[SKILL_DIR]))
         text = render_outcome(
             f"Ran {one_line('/'.join(split_path(request.path)))}",
-            _as_told(outcome, workspace, (request.directory, launch.env[SKILL_DIR])),
+            shown,
             self._executor.confinement,
             news=news,
             notes=notes,
@@ -246,7 +250,8 @@ class ScriptRunner:
             text += "\nThese files are gone now: nothing is kept between calls on this host."
         code = "" if outcome.exit_code == 0 else "script-failed"
         hidden = secret_values(self._host, also=self._options.grants.get(request.skill, ()))
-        return ScriptRun(text=masked(text, hidden), code=code, outcome=outcome, produced=news.files)
+        reason = masked(why_it_failed(shown), hidden) if code else ""
+        return ScriptRun(text=masked(text, hidden), code=code, reason=reason, outcome=outcome, produced=news.files)
 
     async def _provide(self, request: ScriptRequest, wanted: Sequence[str], workspace: Workspace) -> list[str]:
         """Installs what is named, each name once in a workspace that stays."""
@@ -276,7 +281,7 @@ def _is_file(work: str, name: str) -> bool:
 def _readable(request: ScriptRequest, source: bytes, command: Sequence[str]) -> AbstractAsyncContextManager[str]:
     """The skill's directory; a copy with Unix line ends for a shell script that was saved with others."""
     if is_shell(command) and b"\r\n" in source:
-        return leased(partial(unix_copy, request.directory, request.path), remove_tree)
+        return leased(partial(unix_copy, request.directory, request.path), bury)
     return nullcontext(request.directory)
 
 

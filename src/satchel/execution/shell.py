@@ -20,7 +20,7 @@ from satchel.execution.jobs import MAX_RUNNING, Jobs, about_others, left_behind
 from satchel.execution.options import ExecutionOptions, code_refusal
 from satchel.execution.output_paths import relative, relative_capture, relative_paths, with_text
 from satchel.execution.requests import CommandPlan, plan_command
-from satchel.execution.results import render_outcome, seconds, since_lines
+from satchel.execution.results import render_outcome, seconds, since_lines, why_it_failed
 from satchel.execution.shell_call import CommandPatches, Keep, ShellInstaller, ShellRequest, ShellRun, wrong_text
 from satchel.execution.shell_state import SessionState, Wrapper, inside_directory, shift_lines
 from satchel.execution.tracking import FileTracker, News
@@ -366,10 +366,12 @@ class CodeSession:
             exit_note=benign,
         )
         text = "\n".join((text, *(hint for hint in hints if hint)))
+        hidden = secret_values(self._host)
         return ShellRun(
-            text=masked(text, secret_values(self._host)),
+            text=masked(text, hidden),
             ok=ok,
             code="" if ok else "command-failed",
+            reason="" if ok else masked(why_it_failed(outcome), hidden),
             outcome=outcome,
             files=_paths(news.files),
         )

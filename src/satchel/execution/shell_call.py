@@ -54,12 +54,14 @@ class ShellRequest:
 class ShellRun:
     """What became of it: ``text`` is for the model. ``outcome`` is None when no command was run to its end.
 
-    ``files`` are those that were made or changed, relative to the working directory.
+    ``files`` are those that were made or changed, relative to the working directory. ``reason`` is why it failed in one
+    line, "" where nothing tells.
     """
 
     text: str
     ok: bool = False
     code: str = ""
+    reason: str = ""
     outcome: Outcome | None = None
     files: tuple[str, ...] = ()
 

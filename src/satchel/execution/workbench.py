@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -10,19 +11,25 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from satchel.errors import SandboxError
-from satchel.execution.artifacts import Artifacts
+from satchel.execution.artifacts import Artifacts, NotKept, printable
 from satchel.execution.bulk import copied
 from satchel.execution.file_session import FileSession
 from satchel.execution.installs import Installer
 from satchel.execution.lease import leased_workspace
 from satchel.execution.ledger import ReadLedger
 from satchel.execution.options import ExecutionOptions, code_refusal
+from satchel.execution.room import Room, RoomyExecutor
 from satchel.execution.scripts import ScriptRunner
 from satchel.execution.shell import CodeSession
 from satchel.execution.syntax import SyntaxChecker
 from satchel.execution.tracking import FileTracker
 from satchel.execution.workspace import ProducedFile, Workspace
 from satchel.ports.execution import Executor
+from satchel.scratch.graves import settle
+
+logger = logging.getLogger("satchel.execution")
+
+_SETTLED_S = 10.0
 
 
 class Workbench:
@@ -41,6 +48,8 @@ class Workbench:
         self.files: FileSession | None = None
         self.artifacts: Artifacts | None = None
         self.tracker: FileTracker | None = None
+        self.not_kept: tuple[NotKept, ...] = ()
+        """Of the call that has ``lock``."""
         self._stack = AsyncExitStack()
 
     @property
@@ -53,10 +62,11 @@ class Workbench:
         self._stack = stack.pop_all()
 
     async def keep(self, workspace: Workspace, files: Sequence[ProducedFile]) -> None:
-        """Puts produced files on the shelf, where there is one."""
+        """Puts produced files on the shelf, where there is one. What is not kept stands in ``not_kept``."""
         if self.artifacts is not None:
             keep = partial(self.artifacts.keep, workspace, files, owner=self.owner, run=self.run_id)
-            await copied(keep)
+            kept = await copied(keep)
+            self.not_kept = (*self.not_kept, *kept.refused)
 
     async def keep_written(self, paths: Sequence[str]) -> None:
         """``keep`` for files that a tool of ours wrote in the workspace."""
@@ -64,11 +74,12 @@ class Workbench:
             await self.keep(self.code.workspace, [ProducedFile(path=path, bytes=0) for path in paths])
 
     async def collect(self) -> tuple[str, ...]:
-        """Keeps what runs in the background has written and no call has told of; the paths that are new or changed.
+        """Keeps what runs in the background has written and no call has told of; the paths of those that can be had.
 
         The model hears of them in the result of its next call.
         """
         async with self.lock:
+            self.not_kept = ()
             return await self._collect()
 
     async def _collect(self) -> tuple[str, ...]:
@@ -79,7 +90,13 @@ class Workbench:
         found = await asyncio.to_thread(tracker.collect)
         if found:
             await self.keep(code.workspace, found)
-        return tuple(file.path for file in found)
+        refused = {item.path for item in self.not_kept}
+        return tuple(file.path for file in found if printable(file.path) not in refused)
+
+    async def forget(self) -> None:
+        """Removes what was kept of it."""
+        if self.artifacts is not None:
+            await asyncio.to_thread(self.artifacts.drop, self.owner, self.run_id)
 
     async def aclose(self) -> None:
         """Ends what still runs, keeps what it has written and removes the workspace."""
@@ -95,7 +112,8 @@ class Execution:
     """What this host runs for models: the executor, what the operator allows, and the shelf of what was produced.
 
     ``host`` is the environment of this process, of which only an allow-list is passed on. Workspaces are made below
-    ``base``, the directory for temporary files when it is None.
+    ``base``, the directory for temporary files when it is None; together they hold at most half of what was free there
+    when the first program ran.
     """
 
     def __init__(
@@ -108,6 +126,7 @@ class Execution:
         base: str | None = None,
     ) -> None:
         self.executor = executor
+        self._roomy = RoomyExecutor(executor, Room(base))
         self.options = options
         self.artifacts = artifacts
         self._host = dict(os.environ if host is None else host)
@@ -123,7 +142,7 @@ class Execution:
             bench = Workbench(owner)
             bench.artifacts = self.artifacts
             keep = bench.keep if self.artifacts is not None else None
-            installer = Installer(self.executor, options, self._host)
+            installer = Installer(self._roomy, options, self._host)
             workspace = None
             if options.code:
                 try:
@@ -144,7 +163,7 @@ class Execution:
                 bench.code = await asyncio.to_thread(
                     CodeSession,
                     workspace,
-                    self.executor,
+                    self._roomy,
                     options,
                     host=self._host,
                     installer=installer,
@@ -154,7 +173,7 @@ class Execution:
                 )
             if options.scripts:
                 bench.scripts = ScriptRunner(
-                    self.executor,
+                    self._roomy,
                     options,
                     workspace=workspace,
                     packages=installer,
@@ -167,6 +186,8 @@ class Execution:
             return bench
 
     def close(self) -> None:
-        """Removes what was kept. Blocks."""
+        """Removes what was kept, and waits a while until what programs left behind is gone. Blocks."""
         if self.artifacts is not None:
             self.artifacts.close()
+        if left := settle(_SETTLED_S):
+            logger.warning("%d directories of programs are still being removed; the next start goes on with it.", left)

@@ -3,7 +3,7 @@
 What lies below ``work``, ``tmp`` and ``state`` was written by confined programs: no link there is ever followed.
 """
 
-# ruff: noqa: PTH101, PTH102, PTH106, PTH114, PTH118, PTH119, PTH208 - plain strings and descriptors, as in the path guard.
+# ruff: noqa: PTH102, PTH118, PTH119 - plain strings and descriptors, as in the path guard.
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import contextlib
 import os
 import secrets
 import shlex
-import shutil
 import stat
 import sys
-import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-_PREFIX = "satchel-"
+from satchel.scratch.removing import HAS_DIR_FD, LISTED
+from satchel.scratch.roots import new_root, remove_root
+
 _MOST_ENTRIES = 20_000
 _DEEPEST = 32
 MOST_SHOWN = 40
@@ -26,9 +26,6 @@ MOST_SHOWN = 40
 
 _HOST_FOLDERS = frozenset({"__pycache__", "node_modules"})
 _BYTECODE = (".pyc", ".pyo")
-
-_LISTED: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_HAS_DIR_FD = os.scandir in os.supports_fd and {os.open, os.unlink, os.rmdir, os.rename} <= os.supports_dir_fd
 
 Stamp = tuple[int, int, int]
 """Size in bytes, time of the last change in nanoseconds, inode."""
@@ -109,7 +106,7 @@ class ProducedFile:
 
 def create_workspace(base: str | None = None, *, persistent: bool = True) -> Workspace:
     """A new one below ``base``, the system's temporary directory when None. Raises ``OSError``."""
-    root = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+    root = new_root("work", base)
     workspace = Workspace(root=root, id=secrets.token_urlsafe(16), is_persistent=persistent)
     folders = (
         workspace.work,
@@ -122,16 +119,20 @@ def create_workspace(base: str | None = None, *, persistent: bool = True) -> Wor
         workspace.packages_bin,
         workspace.shims,
     )
-    for folder in folders:
-        os.mkdir(folder, 0o700)
-    _write_shims(workspace.shims)
+    try:
+        for folder in folders:
+            os.mkdir(folder, 0o700)
+        _write_shims(workspace.shims)
+    except OSError:
+        remove_root(root)
+        raise
     return workspace
 
 
 def make_enterable(workspace: Workspace) -> None:
     """Gives the owner back what a program took away from the directories that the next program begins in."""
     with contextlib.suppress(OSError):
-        root = os.open(workspace.root, _LISTED)
+        root = os.open(workspace.root, LISTED)
         try:
             for folder in (workspace.work, workspace.tmp, workspace.state):
                 name = os.path.basename(folder)
@@ -147,17 +148,7 @@ def remove_workspace(workspace: Workspace) -> bool:
 
     False when something could not be removed.
     """
-    return remove_tree(workspace.root)
-
-
-def remove_tree(root: str) -> bool:
-    """Removes a directory of ours as ``remove_workspace`` does. False when something is left."""
-    if _HAS_DIR_FD:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            _remove_flat(root)
-    else:
-        shutil.rmtree(root, onerror=_make_writable)
-    return not os.path.lexists(root)
+    return remove_root(workspace.root)
 
 
 def walk(workspace: Workspace) -> tuple[Snapshot, bool]:
@@ -240,89 +231,18 @@ def _listed(work: str, at: tuple[str, ...]) -> list[tuple[str, os.stat_result]]:
 
 @contextlib.contextmanager
 def _opened(work: str, at: tuple[str, ...]) -> Generator[int | str]:
-    if not _HAS_DIR_FD:
+    if not HAS_DIR_FD:
         place = os.path.join(work, *at)
         if os.path.realpath(place) != place:
             raise NotADirectoryError(place)
         yield place
         return
-    current = os.open(work, _LISTED)
+    current = os.open(work, LISTED)
     try:
         for name in at:
-            deeper = os.open(name, _LISTED, dir_fd=current)
+            deeper = os.open(name, LISTED, dir_fd=current)
             os.close(current)
             current = deeper
         yield current
     finally:
         os.close(current)
-
-
-def _remove_flat(root: str) -> None:
-    """Every directory inside is moved up beside the first ones before it is emptied, so depth costs nothing."""
-    top = os.open(root, _LISTED)
-    try:
-        stuck: set[str] = set()
-        while True:
-            waiting = [name for name in os.listdir(top) if name not in stuck]
-            if not waiting:
-                break
-            for name in waiting:
-                if not _removed(top, name):
-                    _empty(top, name)
-                    if not _removed(top, name):
-                        stuck.add(name)
-    finally:
-        os.close(top)
-    with contextlib.suppress(OSError):
-        os.rmdir(root)
-
-
-def _empty(top: int, name: str) -> None:
-    """Removes the entries of one directory; those that are full directories themselves are moved up to ``top``."""
-    try:
-        _open_up(top, name)
-        directory = os.open(name, _LISTED, dir_fd=top)
-    except OSError:
-        return
-    try:
-        for inner in os.listdir(directory):
-            if not _removed(directory, inner):
-                with contextlib.suppress(OSError):
-                    _open_up(directory, inner)
-                    os.rename(inner, secrets.token_hex(16), src_dir_fd=directory, dst_dir_fd=top)
-    finally:
-        os.close(directory)
-
-
-def _removed(directory: int, name: str) -> bool:
-    """Whether a file or an empty directory could be removed."""
-    for remove in (os.unlink, os.rmdir):
-        try:
-            remove(name, dir_fd=directory)
-        except FileNotFoundError:
-            return True
-        except OSError:
-            continue
-        return True
-    return False
-
-
-def _open_up(directory: int, name: str) -> None:
-    """Lets us list and change a directory whose mode forbids it; a link is never followed."""
-    if os.chmod in os.supports_follow_symlinks:
-        os.chmod(name, 0o700, dir_fd=directory, follow_symlinks=False)
-        return
-    place = os.open(name, getattr(os, "O_PATH", 0) | _LISTED, dir_fd=directory)
-    try:
-        os.chmod(f"/proc/self/fd/{place}", 0o700)
-    finally:
-        os.close(place)
-
-
-def _make_writable(remove: Callable[[str], object], path: str, error: object) -> None:
-    """For ``rmtree`` where files may be read-only: one more try."""
-    del error
-    with contextlib.suppress(OSError):
-        if not os.path.islink(path):
-            os.chmod(path, stat.S_IRWXU)
-        remove(path)

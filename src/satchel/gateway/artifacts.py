@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -24,6 +25,21 @@ from satchel.gateway.state import CurrentGateway, Gateway
 _CHUNK = 256 * 1024
 _FAILURES: dict[int | str, dict[str, Any]] = {"default": {"model": PlainErrorBody}}
 _BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
+
+
+class _AnyName(Convertor[str]):
+    """The rest of a path, also over a line's end: a program may name a file so."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("name", _AnyName())
 
 router = APIRouter(prefix="/api/code/artifacts", tags=["Satchel"], responses=_FAILURES)
 
@@ -43,6 +59,7 @@ class ArtifactsBody(BaseModel):
     files: list[ArtifactBody]
 
 
+@router.head("/{run_id}", include_in_schema=False)
 @router.get("/{run_id}", response_model=ArtifactsBody)
 async def list_artifacts(run_id: str, request: Request, gateway: CurrentGateway) -> Response:
     """The files that are kept of a run, for the key whose request it was."""
@@ -55,7 +72,8 @@ async def list_artifacts(run_id: str, request: Request, gateway: CurrentGateway)
     return json_response(ArtifactsBody(run=run_id, files=files).model_dump())
 
 
-@router.get("/{run_id}/{path:path}", response_class=Response, responses=_BYTES)
+@router.head("/{run_id}/{path:name}", include_in_schema=False)
+@router.get("/{run_id}/{path:name}", response_class=Response, responses=_BYTES)
 async def download_artifact(run_id: str, path: str, request: Request, gateway: CurrentGateway) -> Response:
     """One of these files as it was when its program ended, as a download."""
     shelf = _shelf(gateway)
@@ -76,12 +94,12 @@ class _Download(Response):
         self._artifact = artifact
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del scope, receive
+        del receive
         async with leased(partial(self._shelf.open, self._artifact.id), _close) as file:
             if file is None:
                 raise _no_such("The file has just gone.")
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            while chunk := await asyncio.to_thread(file.read, _CHUNK):
+            while scope["method"] != "HEAD" and (chunk := await asyncio.to_thread(file.read, _CHUNK)):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 
 from pydantic import BaseModel
 
@@ -21,11 +22,26 @@ class NoticeBody(BaseModel):
     message: str
 
 
+class NotKeptBody(BaseModel):
+    """A produced file that cannot be had, and why."""
+
+    path: str
+    reason: str
+
+
 class ProducedBody(BaseModel):
     """Where files that programs produced can be had: ``GET /api/code/artifacts/{run}`` lists all, with their sizes."""
 
     run: str
     files: list[str]
+    not_kept: list[NotKeptBody] | None = None
+
+
+def produced(event: ToolFinished) -> dict[str, object]:
+    """``files`` with their ``run``, and ``not_kept``: each where there are any."""
+    files = {"files": list(event.files[:MOST_FILES]), "run": event.run} if event.files and event.run else {}
+    refused = [asdict(item) for item in event.not_kept[:MOST_FILES]]
+    return {**files, "not_kept": refused} if refused else {**files}
 
 
 class Extension:
@@ -34,7 +50,7 @@ class Extension:
     def __init__(self, notices: Iterable[NoticeBody] = ()) -> None:
         self._skills: list[str] = []
         self._notices = list(notices)
-        self._files: dict[str, dict[str, None]] = {}
+        self._files: dict[str, tuple[dict[str, None], dict[str, str]]] = {}
 
     def note(self, event: TurnEvent) -> None:
         """Keeps what the field tells of this event."""
@@ -43,11 +59,17 @@ class Extension:
         elif isinstance(event, Notice):
             self._notices.append(NoticeBody(code=event.code, message=event.message))
         elif isinstance(event, ToolFinished | TurnDone) and event.run:
-            self._files.setdefault(event.run, {}).update(dict.fromkeys(event.files))
+            files, refused = self._files.setdefault(event.run, ({}, {}))
+            for path in event.files:
+                files[path] = None
+                refused.pop(path, None)
+            for item in event.not_kept if isinstance(event, ToolFinished) else ():
+                refused[item.path] = item.reason
+                files.pop(item.path, None)
 
     @property
     def has_artifacts(self) -> bool:
-        """Whether anything was produced that can be fetched."""
+        """Whether anything was produced."""
         return bool(self._files)
 
     def field(self, done: TurnDone, encode_usage: Callable[[Usage], object], **more: object) -> dict[str, object]:
@@ -67,6 +89,12 @@ class Extension:
             said["continuation"] = done.continuation
         if self._files:
             said["artifacts"] = [
-                ProducedBody(run=run, files=list(files)[:MOST_FILES]).model_dump() for run, files in self._files.items()
+                ProducedBody(
+                    run=run,
+                    files=list(files)[:MOST_FILES],
+                    not_kept=[NotKeptBody(path=path, reason=reason) for path, reason in refused.items()][:MOST_FILES]
+                    or None,
+                ).model_dump(exclude_none=True)
+                for run, (files, refused) in self._files.items()
             ]
         return {"satchel": {**said, **more}}

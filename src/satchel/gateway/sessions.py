@@ -114,14 +114,18 @@ class Sessions:
     async def drop(self, owner: str, session_id: str) -> None:
         """Forgets a session; a turn of it that still runs goes on and is not kept. Raises as ``get`` does.
 
-        What it ran on is gone when this returns, or when that turn is over.
+        What it ran on is gone when this returns, or when that turn is over, and with it the files that it made.
         """
-        claim = self._claims.get((owner, session_id))
+        key = owner, session_id
+        claim = self._claims.get(key)
         if claim is not None:
             claim.is_deleted = True
         if not self._shelf.drop(owner, session_id) and claim is None:
             raise _no_such()
+        bench = claim.bench if claim else self._benches.get(key)
         await self.sweep()
+        if bench is not None:
+            await bench.forget()
 
     async def sweep(self) -> None:
         """Forgets what was not used in time, and removes what sessions that are gone have left behind."""
@@ -158,6 +162,8 @@ class Sessions:
                 self._benches[key] = claim.bench
             del self._claims[key]
             await self.sweep()
+            if claim.is_deleted and claim.bench is not None:
+                await unhindered(claim.bench.forget())
 
     def _put(self, owner: str, session: Session, bench: Workbench | None) -> bool:
         tools = sum(len(tool.description) + estimate_json(dict(tool.parameters)) for tool in session.tools)

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import socket
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from satchel.errors import SandboxError
 from satchel.ports.execution import Executor, Launch
 from satchel.sandbox.bubblewrap import GAP_DEVICES
 from satchel.sandbox.shells import BASH
+from satchel.scratch.roots import new_root, remove_root
 
 TRIED_S = 10.0
 # What a program needs, and what the attacks are made with, has to be there, or all would seem to be stopped. Then it
@@ -54,7 +54,7 @@ async def try_canaries(executor: Executor, deadline_s: float = TRIED_S) -> tuple
     if BASH is None:
         return {}, "its tests need bash, which is not installed"
     try:
-        folder = Path(await asyncio.to_thread(_folder))
+        folder = Path(await asyncio.to_thread(new_root, "canary"))
     except OSError as error:
         return {}, f"there is no place for its tests: {error.strerror}"
     try:
@@ -78,7 +78,7 @@ async def try_canaries(executor: Executor, deadline_s: float = TRIED_S) -> tuple
     except (OSError, SandboxError) as error:
         return {}, error.message.rstrip(".") if isinstance(error, SandboxError) else str(error)
     finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(remove_root, str(folder))
     confinement = executor.confinement
     told = _OPEN_UNDER_LANDLOCK if confinement.backend == "landlock" else frozenset[str]()
     told |= frozenset({"devices"} if GAP_DEVICES in confinement.gaps else ())
@@ -104,10 +104,6 @@ async def _aim_mounts(executor: Executor, launch: Launch, folder: Path) -> None:
                     await executor.run(aimed)
                 except SandboxError:
                     continue
-
-
-def _folder() -> str:
-    return os.path.realpath(tempfile.mkdtemp(prefix="satchel-canary-"))
 
 
 def _laid_out(folder: Path, port: int, shell: str) -> Launch:

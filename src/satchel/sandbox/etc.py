@@ -6,18 +6,16 @@ nodes that are not the host's own.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import shutil
 import stat
-import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_PREFIX = "satchel-etc-"
+from satchel.scratch.roots import new_root
+
 _NOBODY = 65534
 _MOST_BYTES = 16 * 1024**2
 _MOST_ENTRIES = 10_000
@@ -38,7 +36,7 @@ def copy_of_etc(paths: tuple[str, ...]) -> EtcCopy:
     Raises:
         OSError: there is no place for temporary files.
     """
-    root = _place()
+    root = new_root("etc")
     left = [_MOST_BYTES, _MOST_ENTRIES]
     copied: set[str] = set()
     for path in paths:
@@ -60,7 +58,7 @@ def copy_of_devices(names: tuple[str, ...]) -> str:
     As the owner of the host's own nodes root could change their modes, from a sandbox too.
     """
     try:
-        root = _place()
+        root = new_root("etc")
         for name in names:
             node = Path(root, name)
             os.mknod(node, stat.S_IFCHR | 0o600, Path("/dev", name).stat().st_rdev)
@@ -70,13 +68,6 @@ def copy_of_devices(names: tuple[str, ...]) -> str:
         os.close(os.open(Path(root, names[0]), os.O_WRONLY | os.O_CLOEXEC))
     except OSError:
         return ""
-    return root
-
-
-def _place() -> str:
-    _sweep(Path(tempfile.gettempdir()))
-    root = os.path.realpath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-    atexit.register(_remove, root, os.getpid())
     return root
 
 
@@ -106,18 +97,3 @@ def _copy(source: Path, target: Path, left: list[int]) -> None:
 def _discard(target: Path) -> None:
     with contextlib.suppress(OSError):
         target.unlink(missing_ok=True) if not target.is_dir() else shutil.rmtree(target)
-
-
-def _remove(root: str, owner: int) -> None:
-    if os.getpid() == owner:  # not in a child that was forked
-        shutil.rmtree(root, ignore_errors=True)
-
-
-def _sweep(folder: Path) -> None:
-    """Removes the copies of processes that were killed."""
-    stale: Iterable[Path] = folder.glob(f"{_PREFIX}*-*")
-    for path in stale:
-        owner = path.name.removeprefix(_PREFIX).partition("-")[0]
-        with contextlib.suppress(OSError):
-            if owner.isdigit() and path.lstat().st_uid == os.geteuid() and not Path(f"/proc/{owner}").exists():
-                shutil.rmtree(path)

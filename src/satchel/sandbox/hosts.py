@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
-import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
@@ -14,6 +12,7 @@ from satchel.ports.execution import Confinement, Executor, Job, Launch, Network,
 from satchel.sandbox.egress import EgressProxy, relay_command
 from satchel.sandbox.outer import OuterJob
 from satchel.sandbox.process import argument_vector
+from satchel.scratch.roots import new_root, remove_root
 
 
 class HostsExecutor(Executor):
@@ -59,7 +58,7 @@ async def _ended_with(job: Job, held: AsyncExitStack) -> Outcome:
 async def _with_way_out(launch: Launch, held: AsyncExitStack) -> Launch:
     command = argument_vector(launch)
     folder, python = await asyncio.to_thread(_made)
-    held.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
+    held.push_async_callback(asyncio.to_thread, remove_root, folder)
     proxy = await held.enter_async_context(
         EgressProxy(f"{folder}/proxy", launch.network.hosts, requires_global=launch.network.is_public)
     )
@@ -74,5 +73,5 @@ async def _with_way_out(launch: Launch, held: AsyncExitStack) -> Launch:
 def _made() -> tuple[str, tuple[str, ...]]:
     """A new directory, nowhere that a program may write and with a short path, as a socket needs; what Python needs."""
     prefix = os.path.realpath(sys.base_prefix)
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="satchel-out-"))
+    folder = new_root("out")
     return folder, () if f"{prefix}/".startswith("/usr/") else (prefix,)

@@ -212,6 +212,9 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_ALLOW = ("execution.scripts", "execution.code")
+
+
 def check(values: Mapping[str, object], origins: Mapping[str, str]) -> tuple[str, ...]:
     """Sentences about settings that do not do what they seem to.
 
@@ -241,8 +244,17 @@ def check(values: Mapping[str, object], origins: Mapping[str, str]) -> tuple[str
             hint="Leave the sandbox on, or say --code-exec-unconfined too.",
             data={"key": "execution.unconfined"},
         )
-    if values["execution.scripts"] and not values["skills.enabled"]:
-        said.append(f"{origins['execution.scripts']} does nothing while skills are off ({origins['skills.enabled']}).")
+    allowed = [key for key in _ALLOW if values[key]]
+    if not values["skills.enabled"]:
+        said.extend(
+            f"{origins[key]} does nothing while skills are off ({origins['skills.enabled']})." for key in allowed
+        )
+    flags = " or ".join(_BY_KEY[key].flag for key in _ALLOW)
+    said.extend(
+        f"{origins[key]} does nothing without {flags} ({_variables(_ALLOW)})."
+        for key in ("execution.sandbox", "execution.bwrap_floor")
+        if not allowed and values[key] != _BY_KEY[key].default
+    )
     granted = cast("Mapping[str, tuple[str, ...]]", values["execution.grants"])
     if not values["execution.grants_provider_keys"]:
         said.extend(

@@ -15,8 +15,8 @@ from satchel.errors import PathError, SkillError
 from satchel.execution.bundle import private_copy
 from satchel.execution.interpreters import is_runnable
 from satchel.execution.lease import leased
-from satchel.execution.workspace import remove_tree
 from satchel.ports.skills import HasDirectories, SkillSource
+from satchel.scratch.graves import bury
 from satchel.skills.catalog import Catalog
 from satchel.skills.files import is_manifest
 from satchel.skills.model import MANIFEST, LoadedSkill, Page, Skill, SkillFile
@@ -132,7 +132,7 @@ class SkillAccess:
                 if found:
                     yield found
                     return
-        async with leased(partial(private_copy, await self._texts(skill)), remove_tree) as copy:
+        async with leased(partial(private_copy, await self._texts(skill)), bury) as copy:
             yield copy
 
     async def _texts(self, skill: Skill) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from satchel.chat.messages import Json
 from satchel.chat.request import ToolSpec
+from satchel.execution.artifacts import NotKept
 from satchel.skills.model import SkillRef
 
 
@@ -24,7 +25,10 @@ class ToolCall:
 class ToolResult:
     """What the model is told. A failure is text too: it starts with "Error: " and names the next action.
 
-    ``files`` were made or changed; ``run`` is where they can be fetched under, "" when nothing is kept.
+    ``files`` were made or changed; ``run`` is where they can be fetched under, "" when nothing is kept. ``not_kept``
+    were made, too, and cannot be fetched.
+    ``command`` is what was run for it, in one line for people; ``exit_code`` how that ended, None when nothing was run
+    to its end; ``reason`` why it failed in one line, where ``text`` begins with more than that.
     ``is_charged`` False: failing is part of the tool's work, so it is never withdrawn for it.
     ``loaded`` is set when the call put a skill's instructions in front of the model, ``how`` says by what kind of
     call; ``loaded_bytes`` is their size.
@@ -40,6 +44,10 @@ class ToolResult:
     loaded_bytes: int = 0
     files: tuple[str, ...] = ()
     run: str = ""
+    not_kept: tuple[NotKept, ...] = ()
+    command: str = ""
+    exit_code: int | None = None
+    reason: str = ""
     is_charged: bool = True
 
 

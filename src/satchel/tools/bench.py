@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from satchel.chat.request import ToolSpec
+from satchel.execution.artifacts import NotKept, printable
 from satchel.execution.workbench import Workbench
 from satchel.tools.base import Progress, Tool, ToolCall, ToolContext, ToolResult
 from satchel.tools.files import (
@@ -78,11 +79,26 @@ class _OnBench:
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         run_id = self._bench.shelf_id
 
+        made: list[Progress] = []
+
         def report(progress: Progress) -> None:
-            context.report(replace(progress, run=run_id) if progress.files else progress)
+            # Of files is told when it is known which can be had.
+            (made.append if progress.files else context.report)(progress)
 
         async with self._bench.lock:
+            self._bench.not_kept = ()
             result = await self._tool.run(call, replace(context, report=report))
             if self._writes and result.files:
                 await self._bench.keep_written(result.files)
-        return replace(result, is_charged=False, run=run_id if result.files else "")
+            not_kept = self._bench.not_kept
+        files = _without(result.files, not_kept)
+        for progress in made:
+            left = _without(progress.files, not_kept)
+            context.report(replace(progress, files=left, run=run_id if left else ""))
+        run_id = run_id if files or not_kept else ""
+        return replace(result, is_charged=False, files=files, not_kept=not_kept, run=run_id)
+
+
+def _without(files: Sequence[str], not_kept: Sequence[NotKept]) -> tuple[str, ...]:
+    gone = {item.path for item in not_kept}
+    return tuple(path for path in files if printable(path) not in gone)

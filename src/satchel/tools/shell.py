@@ -30,6 +30,7 @@ _WORKDIR = ("workdir", "work_dir", "cwd", "directory")
 _BACKGROUND = ("run_in_background", "background", "detach")
 _MILLISECONDS_FROM = 1000
 _SHOWN = 120
+_MOST_SHOWN = 500
 
 SPEC = ToolSpec(
     name=SHELL_TOOL,
@@ -76,18 +77,27 @@ class ShellTool:
             timeout_s=timeout_argument(call.arguments),
             background=flag_argument(call.arguments, *_BACKGROUND),
         )
-        shown = one_line(command)[:_SHOWN]
+        line = one_line(command)[:_MOST_SHOWN]
+        shown = line[:_SHOWN]
         context.report(Progress(phase="running", detail=shown))
         try:
             done = await self._session.run(request)
         except SandboxError as error:
-            return failure(error.code, f"{error.message} {error.hint}".rstrip())
+            return replace(failure(error.code, f"{error.message} {error.hint}".rstrip()), command=line)
         if done.outcome is None and not done.ok:
-            return failure(done.code, done.text)
+            return replace(failure(done.code, done.text), command=line)
         context.report(Progress(phase="finished", detail=shown, files=done.files))
         advice = await self._advice.of(command, _printed(done)) if self._advice else ""
         text = f"{done.text}\n{advice}" if advice else done.text
-        return ToolResult(text=text, ok=done.ok, code=done.code, files=done.files)
+        return ToolResult(
+            text=text,
+            ok=done.ok,
+            code=done.code,
+            files=done.files,
+            command=line,
+            exit_code=done.outcome.exit_code if done.outcome else None,
+            reason=done.reason,
+        )
 
 
 def _printed(done: ShellRun) -> str:

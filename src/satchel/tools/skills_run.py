@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -29,6 +30,7 @@ from satchel.tools.base import Progress, ToolCall, ToolContext, ToolResult, fail
 from satchel.tools.words import split_arguments
 
 _PATHS = ("path", "script", "file", "resource", "script_name", "script_path")
+_SHOWN = 500
 _QUOTING = (
     'args begins with "[" and is not a list of texts. Write a list as ["first", "second value"], each argument in'
     ' double quotes; write one argument that begins with a bracket as ["[like this"].'
@@ -113,8 +115,9 @@ class SkillsRun:
                     is_sent=skill.ref.source == REQUEST_SOURCE,
                 )
             )
+        command = one_line(shlex.join((path, *arguments)))[:_SHOWN]
         if done.outcome is None:
-            return failure(done.code, done.text, skill=skill.name, path=path)
+            return replace(failure(done.code, done.text, skill=skill.name, path=path), command=command)
         self._ran.add((skill.name, path))
         return ToolResult(
             text=done.text,
@@ -123,6 +126,9 @@ class SkillsRun:
             skill=skill.name,
             path=path,
             files=tuple(file.path for file in done.produced),
+            command=command,
+            exit_code=done.outcome.exit_code,
+            reason=done.reason,
         )
 
     def _which(self, loaded: LoadedSkill, wanted: str, reason: str) -> ToolResult:

@@ -24,7 +24,7 @@ from satchel.engine.events import (
 )
 from satchel.errors import SatchelError
 from satchel.gateway.body import encode_json
-from satchel.gateway.extension import MOST_FILES
+from satchel.gateway.extension import MOST_FILES, produced
 from satchel.gateway.failures import told
 from satchel.gateway.fields import UNNAMED
 from satchel.gateway.native.conversation import SessionTurn
@@ -119,7 +119,7 @@ class _Answer:
             "detail": event.path or (started.path if started else ""),
             "ok": event.ok,
             "round": event.round,
-            **({"files": list(event.files[:MOST_FILES]), "run": event.run} if event.run else {}),
+            **produced(event),
         }
 
     def _progress(self, event: ToolProgress) -> Frame:

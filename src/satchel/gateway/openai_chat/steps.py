@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from satchel.chat.codec.openai_chat import encode_usage
 from satchel.engine.events import RoundFinished, SkillLoaded, ToolFinished, ToolStarted, TurnEvent
-from satchel.gateway.extension import MOST_FILES
+from satchel.gateway.extension import produced
 
 
 def invocation(event: ToolFinished) -> dict[str, object]:
     """A call that was answered here, as ``InvocationBody``."""
-    made = {"files": list(event.files[:MOST_FILES]), "run": event.run} if event.run else {}
-    return {**_call(event), "ok": event.ok, "code": event.code, **made}
+    return {**_call(event), "ok": event.ok, "code": event.code, **produced(event)}
 
 
 def step(event: TurnEvent) -> dict[str, object] | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from satchel.gateway.extension import NoticeBody, ProducedBody
+from satchel.gateway.extension import NoticeBody, NotKeptBody, ProducedBody
 from satchel.gateway.fields import MAX_MESSAGES, MAX_TOOLS, SkillFields
 
 
@@ -55,7 +55,8 @@ class UsageBody(BaseModel):
 class InvocationBody(BaseModel):
     """A tool call that was answered here: in which generation, by which agent, and how it went.
 
-    ``files`` were produced and can be had under ``run``; both are absent when there are none.
+    ``files`` were produced and can be had under ``run``; both are absent when there are none. So is ``not_kept``: what
+    was produced and cannot be had.
     """
 
     round: int
@@ -68,6 +69,7 @@ class InvocationBody(BaseModel):
     code: str
     files: list[str] | None = None
     run: str | None = None
+    not_kept: list[NotKeptBody] | None = None
 
 
 class SatchelBody(BaseModel):
