@@ -131,6 +131,21 @@ def test_a_directory_too_large_to_be_seen_whole_makes_nothing_up(
     assert paths(tracker.look()) == ["new"]
 
 
+def test_what_a_removal_lets_be_seen_was_not_made(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("satchel.execution.workspace._MOST_ENTRIES", 4)
+    tracker = FileTracker(workspace)
+    for name in "abcdefg":
+        put(workspace, name)
+    tracker.begin()
+    tracker.end()
+    tracker.begin()
+    seen = tracker._begun  # pyright: ignore[reportPrivateUsage] - which ones are seen, the file system decides
+    for name in sorted(seen)[:3]:
+        Path(workspace.work, name).unlink()
+    put(workspace, sorted(seen)[3], "other")
+    assert paths(tracker.end().made) == sorted(seen)[3:4]
+
+
 # The tools of a bench
 
 
