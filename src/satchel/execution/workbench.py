@@ -123,7 +123,7 @@ class Execution:
 
     ``host`` is the environment of this process, of which only an allow-list is passed on. Workspaces are made below
     ``base``, the directory for temporary files when it is None; together they hold at most half of what was free there
-    when the first program ran.
+    when the first program ran or the first file was written.
     """
 
     def __init__(
@@ -136,7 +136,8 @@ class Execution:
         base: str | None = None,
     ) -> None:
         self.executor = executor
-        self._roomy = RoomyExecutor(executor, Room(base))
+        self._room = Room(base)
+        self._roomy = RoomyExecutor(executor, self._room)
         self.options = options
         self.artifacts = artifacts
         self._host = dict(os.environ if host is None else host)
@@ -168,7 +169,9 @@ class Execution:
                 checker = SyntaxChecker(self.executor, workspace, self._host) if may_run else None
                 bench.tracker = FileTracker(workspace)
                 ledger = ReadLedger(is_enforced=options.read_first)
-                bench.files = FileSession(workspace, ledger=ledger, checker=checker, tracker=bench.tracker)
+                bench.files = FileSession(
+                    workspace, ledger=ledger, checker=checker, tracker=bench.tracker, room=self._room
+                )
                 # It looks for the shell on disk.
                 bench.code = await asyncio.to_thread(
                     CodeSession,
