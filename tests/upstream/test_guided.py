@@ -16,8 +16,9 @@ from satchel.chat.messages import Json, Media, Message, Text, ToolOutput, ToolUs
 from satchel.chat.request import ChatRequest, Choice, Sampling, ToolPolicy, ToolSpec
 from satchel.errors import SatchelError, UpstreamError
 from satchel.ports.models import EmbeddedOptions
+from satchel.upstream.embedded.filling import arguments_request
 from satchel.upstream.embedded.guided import EmbeddedClient
-from satchel.upstream.embedded.prompts import Step, answer_request, arguments_request, next_step
+from satchel.upstream.embedded.prompts import Step, answer_request, next_step
 
 WINDOW = 8192
 
@@ -196,6 +197,32 @@ def test_arguments_left_open_are_written_from_the_request_and_the_instructions()
             "schema": {"type": "object", "properties": dict(option.open), "required": ["args"]},
         },
     }
+
+
+def test_declared_arguments_are_told_one_by_one_before_the_request() -> None:
+    properties: dict[str, Json] = {
+        "town": {"type": ["string", "null"], "description": "where to"},
+        "--mode": {"enum": ["fast", "slow", None]},
+        "--wind": {"type": ["number", "null"]},
+        "--quick": {"type": "boolean"},
+    }
+    given: Json = {"type": "object", "properties": properties, "required": list(properties)}
+    choice = Choice(arguments={"skill": "rules", "path": "scripts/a.py"}, label="Run it.", open={"args": given})
+    request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)), tools=(run_tool(choice),))
+    (option,) = step_of(request).options
+    asked = arguments_request(request, option, default_max_tokens=100)
+    assert asked.messages[-1].text.endswith(
+        "Script: scripts/a.py\nArguments:\n- town: text; where to\n"
+        '- --mode: "fast" or "slow"\n- --wind: number\n- --quick: true or false\nRequest: How high is the limit?'
+    )
+    schema = asked.extra["openai-chat"]["response_format"]
+    assert schema == {
+        "type": "json_schema",
+        "json_schema": {"schema": {"type": "object", "properties": {"args": given}, "required": ["args"]}},
+    }
+    for item in asked.messages:
+        if item.role == "assistant":
+            assert isinstance(json.loads(item.text)["args"], dict)
 
 
 @pytest.mark.parametrize(

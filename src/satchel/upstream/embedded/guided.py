@@ -27,8 +27,9 @@ from satchel.chat.request import Caller, ChatRequest
 from satchel.errors import UpstreamError, WeightsError
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
 from satchel.upstream.embedded import weights
+from satchel.upstream.embedded.filling import arguments_request
 from satchel.upstream.embedded.known import KnownModel, wanted
-from satchel.upstream.embedded.prompts import Option, answer_request, arguments_request, next_step
+from satchel.upstream.embedded.prompts import Option, answer_request, next_step
 from satchel.upstream.embedded.server import LocalServer, start_server
 from satchel.upstream.embedded.threads import in_thread
 from satchel.upstream.openai_chat import OpenAIChatClient
