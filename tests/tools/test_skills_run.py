@@ -344,7 +344,7 @@ async def test_arguments_that_a_script_declares_are_filled_in_by_name(root: Path
     wrong = await call(run, skill="fuel", path="scripts/budget.py", args={"city": "Nor"})
     assert (wrong.code, wrong.text.partition(". ")[0]) == (
         "arguments-unreadable",
-        'The script has no argument "city"',
+        'Error: The script has no argument "city"',
     )
 
 

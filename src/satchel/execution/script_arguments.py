@@ -16,7 +16,7 @@ from typing import Literal, cast
 from satchel.chat.messages import Json
 from satchel.skills.oneline import one_line
 
-MAX_SOURCE_CHARS = 64 * 1024
+MAX_SOURCE_CHARS = 32 * 1024
 """Longest script that is parsed. The parser holds the interpreter while it works."""
 MAX_ARGUMENTS = 32
 MAX_CHOICES = 64

@@ -36,6 +36,7 @@ FULL_TOOL = "skill_read"
 _COMMAND = re.compile(r"[ \t]*(?:[$>][ \t]+)?\S*(?:python|node|sh)[0-9.]*[ \t]+\S*")
 _PLACEHOLDER = re.compile(r"(?:\$\{?[A-Z_]*SKILL_DIR\}?|\{baseDir\})/")
 _SMALLEST_PAGE = 256
+_SCRIPTS_LOOKED_INTO = 2 * MAX_SOURCE_CHARS  # for each skill that is read, in bytes
 _LARGEST_COPY = 16 * 1024 * 1024
 _NAMES_SHOWN = 40
 _LABEL_LENGTH = 160
@@ -102,13 +103,20 @@ class SkillAccess:
         if not repeated:
             self._next[skill.name, path] = page.next_offset
         if path == MANIFEST and self._offers_choices:
-            for script in self._scripts_spoken_of(await self.load(skill)):
-                await self.arguments(skill, script)
+            await self._look_into_scripts(skill, await self.load(skill))
         return page, repeated
 
     def is_read(self, skill: Skill) -> bool:
         """Whether its instructions were read in this turn."""
         return (skill.name, MANIFEST) in self._next
+
+    async def _look_into_scripts(self, skill: Skill, loaded: LoadedSkill) -> None:
+        sizes = {file.path: file.bytes for file in loaded.files}
+        room = _SCRIPTS_LOOKED_INTO
+        for path in self._scripts_spoken_of(loaded):
+            if sizes[path] <= room:
+                room -= sizes[path]
+                await self.arguments(skill, path)
 
     async def arguments(self, skill: Skill, path: str) -> tuple[Argument, ...]:
         """What a script takes, () when its texts do not tell. Raises ``SkillError``."""
