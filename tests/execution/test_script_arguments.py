@@ -13,7 +13,7 @@ from satchel.chat.messages import Json
 from satchel.execution.script_arguments import (
     MAX_ARGUMENTS,
     MAX_SOURCE_CHARS,
-    Argument,
+    ScriptArgument,
     arguments_schema,
     command_words,
     script_arguments,
@@ -53,17 +53,17 @@ def found(source: str = "", usage: str = "", path: str = "scripts/a.py") -> list
 
 def test_what_argparse_is_told_becomes_arguments_places_first() -> None:
     assert script_arguments("scripts/a.py", PARSER, "640 --distance 4") == (
-        Argument(name="town", help="where to"),
-        Argument(name="files", is_list=True),
-        Argument(name="--distance", aliases=("-d",), type="number", help="whole route"),
-        Argument(name="--mode", aliases=("-m",), choices=("fast", "slow")),
-        Argument(name="--level", type="integer", choices=(1, 2, 3), help="100% sure"),
-        Argument(name="--day"),
-        Argument(name="--quick", is_flag=True),
-        Argument(name="--no-log", is_flag=True),
-        Argument(name="--tag", is_list=True),
-        Argument(name="--wind", is_flag=True),
-        Argument(name="--no-wind", is_flag=True),
+        ScriptArgument(name="town", help="where to"),
+        ScriptArgument(name="files", is_list=True),
+        ScriptArgument(name="--distance", aliases=("-d",), type="number", help="whole route"),
+        ScriptArgument(name="--mode", aliases=("-m",), choices=("fast", "slow")),
+        ScriptArgument(name="--level", type="integer", choices=(1, 2, 3), help="100% sure"),
+        ScriptArgument(name="--day"),
+        ScriptArgument(name="--quick", is_flag=True),
+        ScriptArgument(name="--no-log", is_flag=True),
+        ScriptArgument(name="--tag", is_list=True),
+        ScriptArgument(name="--wind", is_flag=True),
+        ScriptArgument(name="--no-wind", is_flag=True),
     )
 
 
@@ -109,14 +109,14 @@ def test_values_become_the_list_that_argparse_reads_back() -> None:
     ],
 )
 def test_each_value_is_written_so_that_it_arrives(value: Json, words: tuple[str, ...]) -> None:
-    assert command_words((Argument(name="--out"),), {"out": value}) == words
+    assert command_words((ScriptArgument(name="--out"),), {"out": value}) == words
     parser = argparse.ArgumentParser()
     parser.add_argument("--out")
     assert parser.parse_args(words).out == words[-1].removeprefix("--out=")
 
 
 def test_what_cannot_be_told_apart_is_said() -> None:
-    arguments = (Argument(name="FROM"), Argument(name="TO"), Argument(name="--stops"))
+    arguments = (ScriptArgument(name="FROM"), ScriptArgument(name="TO"), ScriptArgument(name="--stops"))
     unknown = command_words(arguments, {"via\n": "Tern"})
     assert unknown == 'The script has no argument "via". It takes: FROM, TO, --stops.'
     behind = command_words(arguments, {"FROM": None, "TO": "Tern"})

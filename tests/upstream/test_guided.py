@@ -239,6 +239,18 @@ def test_examples_are_of_the_kind_that_the_instructions_show(example: list[Json]
     assert told == [shows]
 
 
+def test_a_skill_with_arguments_of_its_own_is_chosen_by_its_name_and_then_asked_for_them() -> None:
+    given: Json = {"type": "object", "properties": {"file": {"type": ["string", "null"]}}, "required": ["file"]}
+    choice = Choice(arguments={"name": "glazing"}, label="Glazes a file.", open={"arguments": given})
+    request = ChatRequest(messages=(ASK,), tools=(ToolSpec(name="skill", choices=(choice,)),))
+    step = step_of(request)
+    assert names(step) == ["glazing"]
+    shown = arguments_request(request, step.options[0], default_max_tokens=100).messages[-1].text
+    assert (
+        shown == "Text:\nGlazes a file.\n\nScript: glazing\nArguments:\n- file: text\nRequest: How high is the limit?"
+    )
+
+
 def test_no_call_is_offered_twice_in_a_turn() -> None:
     told = called("rules", "SKILL.md", "Error: the skill is gone.")
     request = ChatRequest(messages=(ASK, *told), tools=(read_tool(skill("rules")),))

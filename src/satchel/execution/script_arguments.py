@@ -27,14 +27,14 @@ _OPTION = re.compile(r"--?[A-Za-z0-9][\w-]{0,48}")
 _PLACE = re.compile(r"[A-Za-z][\w-]{0,48}")
 _FLAGS = frozenset({"store_true", "store_false", "store_const", "append_const", "count"})
 _SILENT = frozenset({"help", "version"})
-ArgumentType = Literal["text", "integer", "number"]
+ValueType = Literal["text", "integer", "number"]
 _Choice = str | int | float
-_NUMBERS: Mapping[str, ArgumentType] = {"int": "integer", "float": "number", "Decimal": "number"}
-_JSON_TYPES: Mapping[ArgumentType, str] = {"text": "string", "integer": "integer", "number": "number"}
+_NUMBERS: Mapping[str, ValueType] = {"int": "integer", "float": "number", "Decimal": "number"}
+_JSON_TYPES: Mapping[ValueType, str] = {"text": "string", "integer": "integer", "number": "number"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
+class ScriptArgument:
     """One argument of a script, under the name that its own texts give it: ``--month``, or ``file`` for a place.
 
     ``is_flag``: it stands alone, without a value. ``is_list``: it takes several. ``choices`` are all that it takes.
@@ -42,7 +42,7 @@ class Argument:
 
     name: str
     aliases: tuple[str, ...] = ()
-    type: ArgumentType = "text"
+    type: ValueType = "text"
     choices: tuple[_Choice, ...] = ()
     is_flag: bool = False
     is_list: bool = False
@@ -54,7 +54,7 @@ class Argument:
         return self.name.startswith("-")
 
 
-def script_arguments(path: str, source: str, usage: str) -> tuple[Argument, ...]:
+def script_arguments(path: str, source: str, usage: str) -> tuple[ScriptArgument, ...]:
     """The arguments of the script ``path`` in their order, () when its texts do not tell all of them.
 
     ``usage`` is what its instructions write behind its name, "" for nothing.
@@ -71,14 +71,14 @@ def script_arguments(path: str, source: str, usage: str) -> tuple[Argument, ...]
     return _usable(_from_argv(module)) if module is not None else ()
 
 
-def arguments_schema(arguments: Sequence[Argument]) -> dict[str, Json]:
+def arguments_schema(arguments: Sequence[ScriptArgument]) -> dict[str, Json]:
     """A JSON Schema object with a property for each argument; null is for what is left out."""
     properties: dict[str, Json] = {argument.name: _property(argument) for argument in arguments}
     required: list[Json] = [argument.name for argument in arguments]
     return {"type": "object", "properties": properties, "required": required}
 
 
-def command_words(arguments: Sequence[Argument], given: Mapping[str, Json]) -> tuple[str, ...] | str:
+def command_words(arguments: Sequence[ScriptArgument], given: Mapping[str, Json]) -> tuple[str, ...] | str:
     """What a script is given for values by name, or a sentence that says why that cannot be told."""
     known = {_plain(name): argument.name for argument in arguments for name in (argument.name, *argument.aliases)}
     values: dict[str, Json] = {}
@@ -105,7 +105,7 @@ def command_words(arguments: Sequence[Argument], given: Mapping[str, Json]) -> t
     return tuple(words)
 
 
-def _option_words(argument: Argument, texts: Sequence[str]) -> Iterable[str]:
+def _option_words(argument: ScriptArgument, texts: Sequence[str]) -> Iterable[str]:
     """A text that looks like an option is tied to its name."""
     if len(texts) == 1 and argument.name.startswith("--") and re.match(r"-(?![\d.])", texts[0]):
         return (f"{argument.name}={texts[0]}",)
@@ -126,7 +126,7 @@ def _plain(name: str) -> str:
     return name.lstrip("-").replace("-", "_").casefold()
 
 
-def _property(argument: Argument) -> dict[str, Json]:
+def _property(argument: ScriptArgument) -> dict[str, Json]:
     about: dict[str, Json] = {"description": argument.help} if argument.help else {}
     if argument.is_flag:
         return {"type": "boolean", **about}
@@ -137,11 +137,11 @@ def _property(argument: Argument) -> dict[str, Json]:
     return {"type": [_JSON_TYPES[argument.type], "null"], **about}
 
 
-def _value(argument: Argument) -> dict[str, Json]:
+def _value(argument: ScriptArgument) -> dict[str, Json]:
     return {"enum": [*argument.choices]} if argument.choices else {"type": _JSON_TYPES[argument.type]}
 
 
-def _usable(found: Sequence[Argument]) -> tuple[Argument, ...]:
+def _usable(found: Sequence[ScriptArgument]) -> tuple[ScriptArgument, ...]:
     """All of them or none: a call with half of its arguments is no better than one that a model wrote freely."""
     names = {_plain(name) for argument in found for name in (argument.name, *argument.aliases)}
     is_clear = len(names) == sum(1 + len(argument.aliases) for argument in found)
@@ -158,7 +158,7 @@ def _parsed(source: str) -> ast.Module | None:
         return None
 
 
-def _from_argparse(module: ast.Module) -> list[Argument] | None:
+def _from_argparse(module: ast.Module) -> list[ScriptArgument] | None:
     """What ``add_argument`` is called with, places first; None when it is not called, [] when it cannot be followed."""
     calls = [node for node in ast.walk(module) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     methods = {cast("ast.Attribute", call.func).attr for call in calls}
@@ -168,7 +168,7 @@ def _from_argparse(module: ast.Module) -> list[Argument] | None:
     if "add_subparsers" in methods or len(declaring) > MAX_ARGUMENTS * 2:
         return []
     bound = _constants(module)
-    found: list[Argument] = []
+    found: list[ScriptArgument] = []
     for call in sorted(declaring, key=lambda call: (call.lineno, call.col_offset)):
         declared = _declared(call, bound)
         if declared is None:
@@ -177,7 +177,7 @@ def _from_argparse(module: ast.Module) -> list[Argument] | None:
     return sorted(found, key=lambda argument: argument.is_option)
 
 
-def _declared(call: ast.Call, bound: Mapping[str, ast.expr]) -> list[Argument] | None:
+def _declared(call: ast.Call, bound: Mapping[str, ast.expr]) -> list[ScriptArgument] | None:
     """The arguments that one call declares, None when its names cannot be read."""
     names = [node.value if isinstance(node, ast.Constant) else None for node in call.args]
     about = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -193,15 +193,15 @@ def _declared(call: ast.Call, bound: Mapping[str, ast.expr]) -> list[Argument] |
     told = _help(_text(about.get("help")))
     name, aliases = texts[0], tuple(texts[1:])
     if action == "BooleanOptionalAction":
-        no = Argument(name=f"--no-{name.removeprefix('--')}", is_flag=True)
-        return [Argument(name=name, aliases=aliases, is_flag=True, help=told), no]
+        no = ScriptArgument(name=f"--no-{name.removeprefix('--')}", is_flag=True)
+        return [ScriptArgument(name=name, aliases=aliases, is_flag=True, help=told), no]
     if action in _FLAGS:
-        return [Argument(name=name, aliases=aliases, is_flag=True, help=told)]
+        return [ScriptArgument(name=name, aliases=aliases, is_flag=True, help=told)]
     nargs = about.get("nargs")
     count = nargs.value if isinstance(nargs, ast.Constant) else None
     choices = _choices(about.get("choices"), bound)
     return [
-        Argument(
+        ScriptArgument(
             name=name,
             aliases=aliases,
             type=_NUMBERS.get(_last_name(about.get("type")), "text"),
@@ -262,10 +262,10 @@ def _choices(node: ast.expr | None, bound: Mapping[str, ast.expr]) -> tuple[_Cho
     return tuple(dict.fromkeys(plain)) if short else ()
 
 
-def _from_argv(module: ast.Module) -> list[Argument]:
+def _from_argv(module: ast.Module) -> list[ScriptArgument]:
     """The names that ``sys.argv`` is unpacked into, [] for a script that looks for options in it."""
     converted = _converted(module)
-    places: dict[int, Argument] = {}
+    places: dict[int, ScriptArgument] = {}
     aliases = {"argv", "args"}
     for node in ast.walk(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _OPTION.fullmatch(node.value):
@@ -278,12 +278,12 @@ def _from_argv(module: ast.Module) -> list[Argument]:
                     return []
                 kind = _conversion(value)
                 for place, target in enumerate(cast("list[ast.Name]", targets), 1):
-                    places[place] = Argument(name=target.id, type=kind or converted.get(target.id, "text"))
+                    places[place] = ScriptArgument(name=target.id, type=kind or converted.get(target.id, "text"))
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 place = _place(value)
                 if place:
                     kind = _conversion(value) or converted.get(name, "text")
-                    places[place] = Argument(name=name, type=kind)
+                    places[place] = ScriptArgument(name=name, type=kind)
             case _:
                 continue
     found = [places[place] for place in sorted(places) if _PLACE.fullmatch(places[place].name)]
@@ -319,7 +319,7 @@ def _place(node: ast.expr) -> int:
             return 0
 
 
-def _conversion(node: ast.expr) -> ArgumentType | None:
+def _conversion(node: ast.expr) -> ValueType | None:
     match node:
         case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id=name), _]):
             return _NUMBERS.get(name)
@@ -333,9 +333,9 @@ def _conversion(node: ast.expr) -> ArgumentType | None:
             return None
 
 
-def _converted(module: ast.Module) -> dict[str, ArgumentType]:
+def _converted(module: ast.Module) -> dict[str, ValueType]:
     """The names that are made numbers somewhere."""
-    found: dict[str, ArgumentType] = {}
+    found: dict[str, ValueType] = {}
     for node in ast.walk(module):
         match node:
             case ast.Call(func=ast.Name(id=kind), args=[ast.Name(id=name)]) if kind in _NUMBERS:
@@ -360,26 +360,26 @@ def _usage_lines(path: str, source: str) -> Iterator[str]:
         yield re.split(r"[\"'`](?:\s*[),;>&]|\s*$)|\\n", line.lstrip("\"'"), maxsplit=1)[0]
 
 
-def _from_usage(line: str) -> list[Argument]:
+def _from_usage(line: str) -> list[ScriptArgument]:
     """The arguments of a usage line, [] when a word of it is an example and no placeholder."""
-    found: list[Argument] = []
+    found: list[ScriptArgument] = []
     depth, waiting = 0, ""
     for word in _WORD.findall(line[:_OF_USAGE]):
         place = _PLACEHOLDER.fullmatch(word)
         if word in "[]":
-            found += [Argument(name=waiting, is_flag=True)] if waiting else []
+            found += [ScriptArgument(name=waiting, is_flag=True)] if waiting else []
             waiting, depth = "", depth + (1 if word == "[" else -1)
         elif word == "..." and found:
-            found[-1] = Argument(name=found[-1].name, is_list=True)
+            found[-1] = ScriptArgument(name=found[-1].name, is_list=True)
         elif _OPTION.fullmatch(word.rstrip("=")):
-            found += [Argument(name=waiting, is_flag=True)] if waiting else []
+            found += [ScriptArgument(name=waiting, is_flag=True)] if waiting else []
             waiting = word.rstrip("=")
         elif place or word.startswith("{"):
             name = waiting or re.sub(r"\W+", "-", (place[1] or place[2]) if place else word).strip("-")
             choices = tuple(word[1:-1].split(",")) if not place else ()
-            found.append(Argument(name=name, choices=choices))
+            found.append(ScriptArgument(name=name, choices=choices))
             waiting = ""
         else:
             return []
-    found += [Argument(name=waiting, is_flag=True)] if waiting else []
+    found += [ScriptArgument(name=waiting, is_flag=True)] if waiting else []
     return found if all(_OPTION.fullmatch(item.name) or _PLACE.fullmatch(item.name) for item in found) else []

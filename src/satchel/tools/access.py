@@ -16,7 +16,7 @@ from satchel.errors import PathError, SkillError
 from satchel.execution.bundle import private_copy
 from satchel.execution.interpreters import is_runnable
 from satchel.execution.lease import leased
-from satchel.execution.script_arguments import MAX_SOURCE_CHARS, Argument, arguments_schema, script_arguments
+from satchel.execution.script_arguments import MAX_SOURCE_CHARS, ScriptArgument, arguments_schema, script_arguments
 from satchel.ports.skills import HasDirectories, SkillSource
 from satchel.scratch.graves import bury
 from satchel.skills.catalog import Catalog
@@ -64,7 +64,7 @@ class SkillAccess:
         self._source = source
         self._catalog = Catalog(skills=tuple(reachable))
         self._loaded: dict[str, LoadedSkill] = {}
-        self._arguments: dict[tuple[str, str], tuple[Argument, ...]] = {}
+        self._arguments: dict[tuple[str, str], tuple[ScriptArgument, ...]] = {}
         self._pages: set[tuple[str, str, int]] = set()
         self._next: dict[tuple[str, str], int | None] = {}
         self.selected = frozenset(name.casefold() for name in selected)
@@ -118,7 +118,7 @@ class SkillAccess:
                 room -= sizes[path]
                 await self.arguments(skill, path)
 
-    async def arguments(self, skill: Skill, path: str) -> tuple[Argument, ...]:
+    async def arguments(self, skill: Skill, path: str) -> tuple[ScriptArgument, ...]:
         """What a script takes, () when its texts do not tell. Raises ``SkillError``."""
         key = (skill.name, path)
         if key not in self._arguments:

@@ -34,7 +34,7 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
     named = _named(option)
     task, shown = (FILL_NAMED, named) if named else (FILL, _example(option))
     turns = FILL_NAMED_TURNS if named else fill_turns(shown)
-    given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{shown}"
+    given = f"Text:\n{read or option.label}\n\nScript: {option.arguments.get('path', option.name)}{shown}"
     return ChatRequest(
         messages=_shown(task, turns, f"{given}\n{open_request(request.messages)}"),
         sampling=Sampling(temperature=0.0),

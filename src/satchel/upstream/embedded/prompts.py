@@ -202,7 +202,7 @@ def _option(spec: ToolSpec, choice: Choice) -> Option:
     name = arguments.get("skill", "") if path in {"", "SKILL.md"} or "skill" not in arguments else path
     if "offset" in arguments:
         name = f"rest of {path}"
-    if choice.open:
+    if choice.open and path:
         name = f"run {path}"
     name = name or " ".join(arguments.values())
     return Option(name=name, label=choice.label, tool=spec, arguments=arguments, open=choice.open)
