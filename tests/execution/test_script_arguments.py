@@ -10,14 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.chat.messages import Json
-from satchel.execution.script_arguments import (
-    MAX_ARGUMENTS,
-    MAX_SOURCE_CHARS,
-    ScriptArgument,
-    arguments_schema,
-    command_words,
-    script_arguments,
-)
+from satchel.execution.arguments import MAX_ARGUMENTS, ScriptArgument, arguments_schema, command_words
+from satchel.execution.python_arguments import MAX_SOURCE_CHARS
+from satchel.execution.script_arguments import script_arguments
 
 PARSER = '''
 """Plans."""
@@ -54,14 +49,14 @@ def found(source: str = "", usage: str = "", path: str = "scripts/a.py") -> list
 def test_what_argparse_is_told_becomes_arguments_places_first() -> None:
     assert script_arguments("scripts/a.py", PARSER, "640 --distance 4") == (
         ScriptArgument(name="town", help="where to"),
-        ScriptArgument(name="files", is_list=True),
+        ScriptArgument(name="files", many="together"),
         ScriptArgument(name="--distance", aliases=("-d",), type="number", help="whole route"),
         ScriptArgument(name="--mode", aliases=("-m",), choices=("fast", "slow")),
         ScriptArgument(name="--level", type="integer", choices=(1, 2, 3), help="100% sure"),
         ScriptArgument(name="--day"),
         ScriptArgument(name="--quick", is_flag=True),
         ScriptArgument(name="--no-log", is_flag=True),
-        ScriptArgument(name="--tag", is_list=True),
+        ScriptArgument(name="--tag", many="each"),
         ScriptArgument(name="--wind", is_flag=True),
         ScriptArgument(name="--no-wind", is_flag=True),
     )
@@ -81,19 +76,17 @@ def test_the_schema_asks_for_every_argument_and_null_for_what_is_left_out() -> N
 def test_values_become_the_list_that_argparse_reads_back() -> None:
     arguments = script_arguments("a.py", PARSER, "")
     values: dict[str, Json] = {
-        "Distance": -18.0,
+        "distance": -18.0,
         "--mode": "slow",
         "level": None,
-        "-d": None,
         "quick": True,
-        "no_log": False,
+        "no_log": "false",
         "tag": ["a b", "-c"],
         "town": "Upper Brae",
         "files": ["x", 3],
     }
-    values.pop("-d")
     assert command_words(arguments, values) == (
-        *("Upper Brae", "x", "3", "--distance", "-18", "--mode", "slow", "--quick", "--tag", "a b", "-c"),
+        *("Upper Brae", "x", "3", "--distance", "-18", "--mode", "slow", "--quick", "--tag", "a b", "--tag=-c"),
     )
 
 
@@ -122,7 +115,7 @@ def test_what_cannot_be_told_apart_is_said() -> None:
     behind = command_words(arguments, {"FROM": None, "TO": "Tern"})
     assert isinstance(behind, str)
     assert '"TO" comes behind "FROM"' in behind
-    assert command_words(arguments, {"from": "Nor", "to": None, "stops": "2"}) == ("Nor", "--stops", "2")
+    assert command_words(arguments, {"FROM": "Nor", "TO": None, "stops": "2"}) == ("Nor", "--stops", "2")
 
 
 @pytest.mark.parametrize(
@@ -149,8 +142,10 @@ def test_a_parser_that_cannot_be_followed_tells_nothing(line: str) -> None:
 
 
 def test_choices_that_are_made_up_at_run_time_are_any_value() -> None:
-    source = 'N = load()\np.add_argument("--a", choices=N)\np.add_argument("--b", choices=[str(i) for i in N])'
-    assert [argument.choices for argument in script_arguments("a.py", source, "")] == [(), ()]
+    lists = ("N", "[str(i) for i in N]", "['a', N]", "[1e999]", "['\\ud800']", f"[0x{'f' * 9000}]", "['']", "[True]")
+    calls = (f'p.add_argument("--a{number}", choices={text})' for number, text in enumerate(lists))
+    source = "\n".join(("N = load()", *calls))
+    assert [argument.choices for argument in script_arguments("a.py", source, "")] == [()] * len(lists)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +191,8 @@ def test_a_script_tells_its_own_usage(source: str) -> None:
         ("import sys\nb = float(sys.argv[2])\na = sys.argv[1]", ["a:text", "b:number"]),
         ("def main(argv):\n    a, b = argv\nmain(sys.argv[1:])", ["a:text", "b:text"]),
         ("b = sys.argv[2]", []),
+        ("a, b = sys.argv[1:]\nb, a = args", []),
+        ("a = sys.argv[1]\nb = sys.argv[1]", []),
         ("a, *rest = sys.argv[1:]", []),
         ("a, b = sys.argv[1:]\nif a == '--x': pass", []),
         ("print(sys.argv)", []),

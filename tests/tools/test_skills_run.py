@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from satchel.chat.messages import Json
 from satchel.execution.options import INTERPRETERS, ExecutionOptions
-from satchel.execution.script_arguments import MAX_SOURCE_CHARS
+from satchel.execution.python_arguments import MAX_SOURCE_CHARS
 from satchel.execution.scripts import ScriptRunner
 from satchel.execution.workspace import Workspace, create_workspace
 from satchel.library import discover

@@ -13,10 +13,12 @@ from satchel.chat.messages import Json
 from satchel.chat.request import Choice
 from satchel.context.budget import INDEX_FILES, truncate
 from satchel.errors import PathError, SkillError
+from satchel.execution.arguments import ScriptArgument, arguments_schema
 from satchel.execution.bundle import private_copy
 from satchel.execution.interpreters import is_runnable
 from satchel.execution.lease import leased
-from satchel.execution.script_arguments import MAX_SOURCE_CHARS, ScriptArgument, arguments_schema, script_arguments
+from satchel.execution.python_arguments import MAX_SOURCE_CHARS
+from satchel.execution.script_arguments import script_arguments
 from satchel.ports.skills import HasDirectories, SkillSource
 from satchel.scratch.graves import bury
 from satchel.skills.catalog import Catalog

@@ -11,8 +11,8 @@ from satchel.chat.messages import Json
 from satchel.chat.request import ToolSpec
 from satchel.context.budget import INDEX_FILES
 from satchel.errors import PathError, SandboxError, SkillError
+from satchel.execution.arguments import command_words
 from satchel.execution.declared import asked_packages
-from satchel.execution.script_arguments import command_words
 from satchel.execution.scripts import ScriptRequest, ScriptRunner
 from satchel.skills.model import MANIFEST, REQUEST_SOURCE, LoadedSkill, Skill
 from satchel.skills.names import near_names
