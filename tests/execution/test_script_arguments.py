@@ -49,14 +49,14 @@ def found(source: str = "", usage: str = "", path: str = "scripts/a.py") -> list
 def test_what_argparse_is_told_becomes_arguments_places_first() -> None:
     assert script_arguments("scripts/a.py", PARSER, "640 --distance 4") == (
         ScriptArgument(name="town", help="where to"),
-        ScriptArgument(name="files", many="together"),
+        ScriptArgument(name="files", many="together", is_optional=True),
         ScriptArgument(name="--distance", aliases=("-d",), type="number", help="whole route"),
-        ScriptArgument(name="--mode", aliases=("-m",), choices=("fast", "slow")),
-        ScriptArgument(name="--level", type="integer", choices=(1, 2, 3), help="100% sure"),
-        ScriptArgument(name="--day"),
+        ScriptArgument(name="--mode", aliases=("-m",), choices=("fast", "slow"), is_optional=True),
+        ScriptArgument(name="--level", type="integer", choices=(1, 2, 3), is_optional=True, help="100% sure"),
+        ScriptArgument(name="--day", is_optional=True),
         ScriptArgument(name="--quick", is_flag=True),
         ScriptArgument(name="--no-log", is_flag=True),
-        ScriptArgument(name="--tag", many="each"),
+        ScriptArgument(name="--tag", many="each", is_optional=True),
         ScriptArgument(name="--wind", is_flag=True),
         ScriptArgument(name="--no-wind", is_flag=True),
     )
@@ -68,9 +68,9 @@ def test_the_schema_asks_for_every_argument_and_null_for_what_is_left_out() -> N
     assert isinstance(properties, dict)
     assert schema["required"] == list(properties)
     assert properties["--distance"] == {"type": ["number", "null"], "description": "whole route"}
-    assert properties["--mode"] == {"enum": ["fast", "slow", None]}
+    assert properties["--mode"] == {"enum": ["fast", "slow", None], "default": None}
     assert properties["--quick"] == {"type": "boolean"}
-    assert properties["files"] == {"type": ["array", "null"], "items": {"type": "string"}}
+    assert properties["files"] == {"type": ["array", "null"], "items": {"type": "string"}, "default": None}
 
 
 def test_values_become_the_list_that_argparse_reads_back() -> None:

@@ -335,7 +335,10 @@ async def test_arguments_that_a_script_declares_are_filled_in_by_name(root: Path
     assert budget.open == {
         "args": {
             "type": "object",
-            "properties": {"town": {"type": ["string", "null"]}, "--wind": {"type": ["number", "null"]}},
+            "properties": {
+                "town": {"type": ["string", "null"]},
+                "--wind": {"type": ["number", "null"], "default": None},
+            },
             "required": ["town", "--wind"],
         }
     }

@@ -203,7 +203,7 @@ def test_declared_arguments_are_told_one_by_one_before_the_request() -> None:
     properties: dict[str, Json] = {
         "town": {"type": ["string", "null"], "description": "where to"},
         "--mode": {"enum": ["fast", "slow", None]},
-        "--wind": {"type": ["number", "null"]},
+        "--wind": {"type": ["number", "null"], "default": None},
         "--quick": {"type": "boolean"},
     }
     given: Json = {"type": "object", "properties": properties, "required": list(properties)}
@@ -213,7 +213,7 @@ def test_declared_arguments_are_told_one_by_one_before_the_request() -> None:
     asked = arguments_request(request, option, default_max_tokens=100)
     assert asked.messages[-1].text.endswith(
         "Script: scripts/a.py\nArguments:\n- town: text; where to\n"
-        '- --mode: "fast" or "slow"\n- --wind: number\n- --quick: true or false\nRequest: How high is the limit?'
+        '- --mode: "fast" or "slow"\n- --wind: number or null\n- --quick: true or false\nRequest: How high is the limit?'
     )
     schema = asked.extra["openai-chat"]["response_format"]
     assert schema == {

@@ -31,7 +31,7 @@ class ScriptArgument:
     """One argument of a script, under the name that its own texts give it: ``--month``, or ``file`` for a place.
 
     ``is_flag``: it stands alone, without a value. ``many``: it takes several, "together" behind its name or "each"
-    behind it again. ``choices`` are all that it takes.
+    behind it again. ``choices`` are all that it takes. ``is_optional``: the script goes on without it.
     """
 
     name: str
@@ -40,6 +40,7 @@ class ScriptArgument:
     choices: tuple[Choice, ...] = ()
     is_flag: bool = False
     many: Literal["", "together", "each"] = ""
+    is_optional: bool = False
     help: str = ""
 
     @property
@@ -119,6 +120,7 @@ def _property(argument: ScriptArgument) -> dict[str, Json]:
     about: dict[str, Json] = {"description": argument.help} if argument.help else {}
     if argument.is_flag:
         return {"type": "boolean", **about}
+    about |= {"default": None} if argument.is_optional else {}
     if argument.many:
         return {"type": ["array", "null"], "items": _value(argument), **about}
     if argument.choices:

@@ -88,6 +88,7 @@ def _declared(call: ast.Call, bound: Mapping[str, ast.expr]) -> list[ScriptArgum
             aliases=aliases,
             type=_NUMBERS.get(_last_name(about.get("type")), "text"),
             choices=_choices(about.get("choices"), bound),
+            is_optional=count in {"?", "*"} or (is_option and not _is_true(about.get("required"))),
             many="together" if takes_many else "each" if action in {"append", "extend"} else "",
             help=told,
         )
@@ -96,6 +97,10 @@ def _declared(call: ast.Call, bound: Mapping[str, ast.expr]) -> list[ScriptArgum
 
 def _help(text: str) -> str:
     return one_line(re.sub(r"[\[(]?(?:default:?\s*)?%\(\w+\)\w[\])]?", "", text).replace("%%", "%"))[:HELP_LENGTH]
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _text(node: ast.expr | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from satchel.execution.arguments import MAX_ARGUMENTS, OPTION, PLACE, ScriptArgument, can_be_shown, plain_name
 from satchel.execution.python_arguments import from_argparse, from_argv, parsed
@@ -50,21 +51,21 @@ def _usage_lines(path: str, source: str) -> Iterator[str]:
 def _from_usage(line: str) -> list[ScriptArgument]:
     """The arguments of a usage line, [] when a word of it is an example and no placeholder."""
     found: list[ScriptArgument] = []
-    waiting = ""
+    waiting, depth = "", 0
     for word in _WORD.findall(line[:_OF_USAGE]):
         place = _PLACEHOLDER.fullmatch(word)
         if word in "[]":
             found += [ScriptArgument(name=waiting, is_flag=True)] if waiting else []
-            waiting = ""
+            waiting, depth = "", max(0, depth + (1 if word == "[" else -1))
         elif word == "..." and found:
-            found[-1] = ScriptArgument(name=found[-1].name, many="together")
+            found[-1] = replace(found[-1], many="together")
         elif OPTION.fullmatch(word.rstrip("=")):
             found += [ScriptArgument(name=waiting, is_flag=True)] if waiting else []
             waiting = word.rstrip("=")
         elif place or word.startswith("{"):
             name = waiting or re.sub(r"\W+", "-", (place[1] or place[2]) if place else word).strip("-")
             choices = tuple(word[1:-1].split(",")) if not place else ()
-            found.append(ScriptArgument(name=name, choices=choices))
+            found.append(ScriptArgument(name=name, choices=choices, is_optional=depth > 0))
             waiting = ""
         else:
             return []

@@ -155,24 +155,24 @@ FILL_NAMED = (
     "as one JSON object: the values of the request, null for what it does not speak of."
 )
 _PRICE_NAMED = """Text:
-Run `python3 scripts/price.py --guests 12 --tiers 1 [--rush]`. `--rush` is for cakes within two days.
+Run `python3 scripts/price.py`. `--rush` is for cakes within two days.
 
 Script: scripts/price.py
 Arguments:
 - --guests: whole number
 - --tiers: whole number; layers of the cake
 - --rush: true or false
-- --shift: whole number; minutes by which delivery is moved, negative for earlier"""
+- --shift: whole number or null; minutes by which delivery is moved, negative for earlier"""
 _SAIL_NAMED = """Text:
-`scripts/sail.sh FROM TO [--prams N]` prints the next ferry, for example `scripts/sail.sh Nor "Port Ela" --prams 1`.
+`scripts/sail.sh` prints the next ferry.
 
 Script: scripts/sail.sh
 Arguments:
 - FROM: text
 - TO: text
-- --prams: text"""
+- --prams: text or null"""
 _LIFT_NAMED = """Text:
-`scripts/lift.py` takes the level, the goods and the number of crates, like `python3 scripts/lift.py -4 flour 15`.
+`scripts/lift.py` takes the level, the goods and the number of crates, like `python3 scripts/lift.py`.
 
 Script: scripts/lift.py
 Arguments:

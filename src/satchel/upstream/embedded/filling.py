@@ -6,6 +6,7 @@ Where a script's arguments are declared, the schema has a property for each: the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -34,13 +35,20 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
     named = _named(option)
     task, shown = (FILL_NAMED, named) if named else (FILL, _example(option))
     turns = FILL_NAMED_TURNS if named else fill_turns(shown)
-    given = f"Text:\n{read or option.label}\n\nScript: {option.arguments.get('path', option.name)}{shown}"
+    script = option.arguments.get("path", option.name)
+    text = _without_values(read, script) if named else read
+    given = f"Text:\n{text or option.label}\n\nScript: {script}{shown}"
     return ChatRequest(
         messages=_shown(task, turns, f"{given}\n{open_request(request.messages)}"),
         sampling=Sampling(temperature=0.0),
         max_tokens=_OPEN_TOKENS,
         extra={"openai-chat": extra},
     )
+
+
+def _without_values(text: str, script: str) -> str:
+    """Commands end with the script's name: the values that they show would be taken for those of the request."""
+    return re.sub(rf"((?:`|python|node|sh)[^`\n]*{re.escape(script)})[ \t]+[^`\n]+", r"\1", text)
 
 
 def _example(option: Option) -> str:
@@ -67,6 +75,7 @@ def _meaning(about: Mapping[str, Json]) -> str:
         kind = " or ".join(to_json(value) for value in listed if value is not None)
     else:
         kind = _KINDS.get(str(kinds[0] if isinstance(kinds, list) and kinds else kinds), "text")
+    kind += " or null" if "default" in about else ""
     told = about.get("description")
     return f"{kind}; {told}" if isinstance(told, str) and told else kind
 
