@@ -151,11 +151,13 @@ def test_after_a_run_comes_the_answer_from_what_it_printed() -> None:
     reads = read_tool(file("rules", "references/doses.md", DOSES), file("rules", "scripts/a.py", "Run it."))
     request = ChatRequest(messages=(ASK, *made), tools=(reads, run_tool(script("rules", "scripts/b.py"))))
     assert next_step(request, context_tokens=WINDOW) is None
-    (asked,) = answer_request(request, default_max_tokens=100).messages
-    assert asked.text.endswith("Result of skills_run:\nstdout:\n41.7 kg\n\nRequest: How high is the limit?")
-    read_only = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)))
-    (plain,) = answer_request(read_only, default_max_tokens=100).messages
-    assert asked.text.partition("\n")[0] != plain.text.partition("\n")[0]
+    given, told, asked = answer_request(request, default_max_tokens=100).messages
+    assert [item.role for item in (given, told, asked)] == ["user", "assistant", "user"]
+    assert "The limit is 40." in given.text
+    assert "[Files of this skill" not in given.text
+    assert given.text.endswith("\n\nRequest: How high is the limit?")
+    assert told.text.endswith("\nstdout:\n41.7 kg")
+    assert asked.text.endswith("\nMy request was: How high is the limit?")
 
 
 def test_a_failed_run_is_answered_without_figures_of_other_documents() -> None:

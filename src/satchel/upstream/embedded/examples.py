@@ -57,6 +57,8 @@ ANSWER_RESULT = (
     "Answer the request at the end in one sentence. The result that comes last was worked out for this very request: "
     "use its values exactly as they were printed. The documents before it say what they mean."
 )
+RAN = "I ran the script for this request."
+ANSWER_RAN = "Answer my request in one sentence with the values exactly as they were printed."
 ANSWER_FAILED = (
     "The call whose result comes last was made for the request at the end and failed, so nothing was worked out. Reply "
     'in one sentence that begins with "It could not be worked out:" and gives the reason that the result names.'

@@ -21,6 +21,7 @@ from satchel.upstream.embedded.examples import (
     ACT_TURNS,
     ANSWER,
     ANSWER_FAILED,
+    ANSWER_RAN,
     ANSWER_RESULT,
     LOOK,
     LOOK_LIST,
@@ -30,6 +31,7 @@ from satchel.upstream.embedded.examples import (
     PICK,
     PICK_LIST,
     PICK_TURNS,
+    RAN,
 )
 
 _LABEL_CHARS = (320, 160, 80, 0)
@@ -324,6 +326,12 @@ def _fold(turns: list[tuple[str, str]], outputs: Sequence[ToolOutput], names: Ma
         place = next((place for place in reversed(range(len(turns))) if turns[place][0] == "user"), None)
         if place is None:
             turns.append(("user", documents))
+        elif task == ANSWER_RESULT and _tool(outputs[0], names) != _tool(outputs[-1], names):
+            # Beside instructions that show the command, a result in the same message is answered with the command.
+            asked = turns[place][1]
+            read = "\n\n".join(body_of(part.text, set()) for part in outputs[:-1])
+            turns[place] = ("user", f"{read}\n\nRequest: {asked}")
+            turns += [("assistant", f"{RAN}\n{outputs[-1].text}"), ("user", f"{ANSWER_RAN}\nMy request was: {asked}")]
         else:
             turns[place] = ("user", f"{task}\n\n{documents}\n\nRequest: {turns[place][1]}")
     return []
