@@ -228,6 +228,30 @@ def test_declared_arguments_are_told_one_by_one_before_the_request() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("python3 scripts/a.py --dose 4", "python3 scripts/a.py"),
+        ("$ bash ./scripts/a.py 5 x", "$ bash ./scripts/a.py"),
+        (
+            "Say `scripts/a.py 5` or `python scripts/a.py 6 x`, not 7.",
+            "Say `scripts/a.py` or `python scripts/a.py`, not 7.",
+        ),
+        ("scripts/a.py takes 5 of them, `scripts/a.py` none.", "scripts/a.py takes 5 of them, `scripts/a.py` none."),
+        ("Left open `scripts/a.py 5", "Left open `scripts/a.py"),
+        ("sh" * 20_000 + " scripts/a.py 5", "sh" * 20_000 + " scripts/a.py"),
+    ],
+)
+def test_commands_show_no_values_where_arguments_are_asked_for_by_name(line: str, shown: str) -> None:
+    given: Json = {"type": "object", "properties": {"--dose": {"type": ["number", "null"]}}, "required": ["--dose"]}
+    choice = Choice(arguments={"skill": "rules", "path": "scripts/a.py"}, label="Run it.", open={"args": given})
+    page = f"Skill: rules\nFile: SKILL.md\n\nThe limit is 40.\n{line}\nThe end."
+    request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", page)), tools=(run_tool(choice),))
+    (option,) = step_of(request).options
+    told = arguments_request(request, option, default_max_tokens=100).messages[-1].text
+    assert f"The limit is 40.\n{shown}\nThe end." in told
+
+
+@pytest.mark.parametrize(
     ("example", "shows"),
     [(["--dose", "4"], "--guests"), (["-d", "4"], "--guests"), (["-4", "flour"], "lift.py"), (None, "--guests")],
 )

@@ -42,7 +42,7 @@ def _usage_lines(path: str, source: str) -> Iterator[str]:
     """What the script itself writes behind its name in lines that begin with "usage"."""
     name = re.escape(path.rpartition("/")[2])
     for found in re.finditer(
-        rf"(?i)\busage:?[^\n]{{0,80}}?(?:{name}|\$0|\$\{{0\}}|\$\(basename[^\n)]*\)|argv\[0\]\}}?)", source
+        rf"(?i)\busage:?[^\n]{{0,80}}?(?:{name}|\$0|\$\{{0\}}|\$\(basename[^\n)]{{0,40}}\)|argv\[0\]\}}?)", source
     ):
         line = source[found.end() : found.end() + _OF_USAGE].partition("\n")[0]
         yield re.split(r"[\"'`](?:\s*[),;>&]|\s*$)|\\n", line.lstrip("\"'"), maxsplit=1)[0]

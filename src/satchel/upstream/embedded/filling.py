@@ -17,6 +17,8 @@ from satchel.upstream.embedded.examples import FILL, FILL_NAMED, FILL_NAMED_TURN
 from satchel.upstream.embedded.prompts import Option, answer_request, body_of, open_request, turn_outputs
 
 _OPEN_TOKENS = 512
+_BEFORE = 120  # characters of a line in which an interpreter is looked for
+_INTERPRETER = re.compile(r"(?:python|node|sh)[0-9.]* +\S*$")
 _KINDS = {"boolean": "true or false", "integer": "whole number", "number": "number", "array": "list"}
 
 
@@ -48,7 +50,21 @@ def arguments_request(request: ChatRequest, option: Option, *, default_max_token
 
 def _without_values(text: str, script: str) -> str:
     """Commands end with the script's name: the values that they show would be taken for those of the request."""
-    return re.sub(rf"((?:`|python|node|sh)[^`\n]*{re.escape(script)})[ \t]+[^`\n]+", r"\1", text)
+    return "\n".join(_command_alone(line, f"{script} ") for line in text.splitlines())
+
+
+def _command_alone(line: str, script: str) -> str:
+    kept = ""
+    while script in line:
+        before, _, rest = line.partition(script)
+        kept += before + script.rstrip()
+        if kept.count("`") % 2:
+            line = rest[rest.find("`") :] if "`" in rest else ""
+        elif _INTERPRETER.search(before[-_BEFORE:]):
+            return kept
+        else:
+            line = f" {rest}"
+    return kept + line
 
 
 def _example(option: Option) -> str:
