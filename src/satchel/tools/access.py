@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -128,7 +127,8 @@ class SkillAccess:
             with contextlib.suppress(PathError):
                 page = await self._source.read(skill.ref, path, max_bytes=MAX_SOURCE_CHARS)
                 source = page.text if page.is_last else ""
-            self._arguments[key] = await asyncio.to_thread(script_arguments, path, source, usage(body, path))
+            # Not in a thread: the parser holds the interpreter anyway, and its warnings are silenced for all threads.
+            self._arguments[key] = script_arguments(path, source, usage(body, path))
         return self._arguments[key]
 
     def scripts(self, loaded: LoadedSkill) -> list[SkillFile]:
