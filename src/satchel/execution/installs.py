@@ -182,12 +182,14 @@ class Installer:
     ) -> tuple[Outcome, tuple[str, ...]]:
         """Runs, and again after each missing import that could be installed: ``rerun_with_installs``.
 
-        What has the name of a file in the working directory or in ``folders`` is no package.
+        What has the name of a file in the working directory or in ``folders`` is no package, and where these hold too
+        much to be sure of that, nothing is.
         """
 
-        async def own() -> frozenset[str]:
+        async def own() -> frozenset[str] | None:
             found = [await asyncio.to_thread(own_names, folder) for folder in (workspace.work, *folders)]
-            return frozenset[str]().union(*found)
+            known = [names for names in found if names is not None]
+            return frozenset[str]().union(*known) if len(known) == len(found) else None
 
         return await rerun_with_installs(run, self, workspace, deadline_s=deadline_s, own=own)
 
