@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pytest
 
 from satchel.execution.artifacts import Artifact, Artifacts
-from satchel.execution.workspace import ProducedFile, Workspace, create_workspace, remove_workspace
+from satchel.execution.workspace import ProducedFile, Workspace, changed_files, create_workspace, remove_workspace
 
 
 class Clock:
@@ -216,3 +216,12 @@ def test_nobody_loses_a_file_to_what_somebody_else_makes(
         shelf.keep(workspace, [produce(workspace, f"theirs-{number}", size)], owner="they", run="other")
     assert [item.path for item in shelf.of("me", "run")] == ["mine"]
     assert [item.path for item in shelf.of("they", "other")] == [f"theirs-{times - 2}", f"theirs-{times - 1}"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there it always separates directories")
+def test_a_name_with_a_backslash_gives_no_other_file(shelf: Artifacts, workspace: Workspace) -> None:
+    produce(workspace, "d/.hidden", 1)
+    Path(workspace.work, "d\\.hidden").write_bytes(b"")
+    kept = shelf.keep(workspace, changed_files(workspace, {}), owner="me", run="run")
+    assert not kept.files
+    assert [(item.path, item.reason) for item in kept.refused] == [("d\\.hidden", "has a name with a backslash")]

@@ -149,6 +149,8 @@ class Artifacts:
         """The kept file, or why there is none."""
         if printable(path) != path:
             return "has a name that is no UTF-8 text"
+        if "\\" in path:  # which opens a file in a directory, perhaps a hidden one, and is saved as one
+            return "has a name with a backslash"
         try:
             source = open_inside(workspace.work, path)
         except PathError:
