@@ -19,7 +19,7 @@ from pathlib import Path
 
 from held_out_questions import FIRST, SECOND, HeldOut, Shipped
 
-from satchel.chat.messages import message
+from satchel.chat.messages import ToolOutput, message
 from satchel.chat.request import ChatRequest
 from satchel.engine.events import TextDelta, ToolFinished, TurnDone
 from satchel.engine.request import SkillSelection, TurnRequest
@@ -46,10 +46,10 @@ def printed(folder: Path, skill: Shipped, arguments: tuple[str, ...]) -> str:
     return line.partition(": ")[2].split()[0]
 
 
-async def sit(runtime: Runtime, text: str) -> tuple[list[str], str, str]:
-    """The paths that were read or run, the arguments of the run, and the answer."""
+async def sit(runtime: Runtime, text: str) -> tuple[list[str], str, str, str]:
+    """The paths that were read or run, the arguments of the run, what it printed, and the answer."""
     chat = ChatRequest(model="", messages=(message("user", text),))
-    paths, answer, ran = list[str](), "", ""
+    paths, answer, ran, output = list[str](), "", "", ""
     async with runtime.turn(TurnRequest(chat=chat, skills=SkillSelection())) as turn:
         async for event in turn:
             match event:
@@ -60,9 +60,13 @@ async def sit(runtime: Runtime, text: str) -> tuple[list[str], str, str]:
                 case TurnDone():
                     calls = [use for said in event.transcript for use in said.tool_uses]
                     ran = " ".join(str(use.arguments) for use in calls if use.name == "skills_run")
+                    parts = [part for said in event.transcript for part in said.parts]
+                    output = " ".join(
+                        part.text for part in parts if isinstance(part, ToolOutput) and part.name == "skills_run"
+                    )
                 case _:
                     pass
-    return paths, ran, answer
+    return paths, ran, output, answer
 
 
 async def fetched(wanted: EmbeddedOptions) -> Path:
@@ -83,24 +87,25 @@ async def measure(name: str, held: HeldOut, folder: Path) -> None:
     wanted = EmbeddedOptions(weights="large")
     model = EmbeddedClient(replace(wanted, weights=str(await fetched(wanted))), environ={})
     source = DirectorySource(await asyncio.to_thread(discover, [SKILLS, folder]))
-    chosen, right, needless, told = 0, 0, 0, 0
+    chosen, given, right, needless, told = 0, 0, 0, 0, 0
     async with open_execution(ExecutionOptions(scripts=True)) as execution:
         runtime = Runtime(models=model, source=source, hosts=skill_hosts, execution=execution)
         for text, skill_name, arguments in held.runs:
             value = await asyncio.to_thread(printed, folder, by_name[skill_name], arguments)
-            paths, ran, answer = await sit(runtime, text)
+            paths, ran, output, answer = await sit(runtime, text)
             is_chosen = by_name[skill_name].script in paths
             chosen += is_chosen
+            given += is_chosen and holds_value(output, (value,))
             right += is_chosen and holds_value(answer, (value,))
             print(f"  {text} | {value} | {paths} {ran} | {answer!r}", flush=True)
         for text, value in held.others:
-            paths, _, answer = await sit(runtime, text)
+            paths, _, _, answer = await sit(runtime, text)
             needless += bool(scripts & set(paths))
             told += value in answer
             print(f"  {text} | {value} | {paths} | {answer!r}", flush=True)
         await runtime.aclose()
     print(
-        f"{name}: script chosen {chosen}, figure right {right} of {len(held.runs)}; "
+        f"{name}: script chosen {chosen}, arguments right {given}, figure right {right} of {len(held.runs)}; "
         f"needless runs {needless}, answers right {told} of {len(held.others)}"
     )
 

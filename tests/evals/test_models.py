@@ -72,7 +72,7 @@ async def test_what_a_model_cannot_do_is_said_and_not_tried() -> None:
 
 
 async def test_only_a_guided_model_is_forced_to_call() -> None:
-    scenario = SHIPPED["sk7"]
+    scenario = SHIPPED["sk5"]
     for tools, mode in (("native", None), ("guided", "named")):
         run = run_of([says("-")] * 3, tools=tools)
         await one_row(scenario, BUILTIN / "skills", run)

@@ -11,6 +11,7 @@ import threading
 import zipfile
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -75,8 +76,8 @@ class Registry:
         self.held[path] = until
 
     def answer(self, path: str) -> tuple[bytes | None, str]:
-        if path in self._files:
-            return self._files[path], "application/octet-stream"
+        if path.partition("?")[0] in self._files:
+            return self._files[path.partition("?")[0]], "application/octet-stream"
         if path.startswith("/simple/"):
             links = self._links.get(path.removeprefix("/simple/").strip("/"))
             rows = "".join(f'<a href="/files/{name}">{name}</a>\n' for name in links or ())
@@ -154,6 +155,12 @@ class Registry:
         assert isinstance(tags, dict)
         versions[version] = {**manifest, "dist": {"tarball": f"{self.address}{path}", "integrity": integrity}}
         tags["latest"] = version
+
+    def add_tree(self, place: str, folder: Path) -> None:
+        """All files of a directory, below ``place``: a repository can be cloned so."""
+        for path in folder.rglob("*"):
+            if path.is_file():
+                self._files[f"{place}/{path.relative_to(folder)}"] = path.read_bytes()
 
     def _add_file(self, project: str, name: str, data: bytes) -> None:
         self._files[f"/files/{name}"] = data

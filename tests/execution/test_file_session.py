@@ -350,3 +350,12 @@ def test_a_file_that_was_read_again_is_not_the_oldest() -> None:
     ledger.check("f0", b"x")
     with pytest.raises(FileError):
         ledger.check("f1", b"x")
+
+
+async def test_what_is_said_of_a_patch_is_bounded_however_many_hunks_it_has(session: FileSession, work: Path) -> None:
+    (work / "same").write_text("a\n" * 400)
+    hunks = [line for _ in range(200) for line in ("@@", " a", "+b")]
+    done = await session.patch(patch("*** Update File: same", *hunks))
+    assert done.text.count("Note: A hunk fits in several places") == 20
+    assert "Note: More hunks of the patch were placed so" in done.text
+    assert (work / "same").read_text().count("b") == 200

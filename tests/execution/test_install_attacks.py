@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import ssl
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from satchel.execution import installs
 from satchel.execution.options import InstallOptions
 from satchel.execution.workspace import Workspace
 from satchel.sandbox.unconfined import UnconfinedExecutor
@@ -71,6 +74,36 @@ async def test_a_wheel_that_asks_for_a_source_archive_by_address_builds_nothing(
     assert not ok
     assert "the host builds nothing. Use another package." in note
     assert not os.path.lexists(mark)  # noqa: ASYNC240 - of a test
+
+
+@needs_npm
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize("dropped", ["", "--allow-git=none"])
+async def test_a_repository_among_what_a_module_needs_runs_nothing(
+    registry: Registry, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dropped: str
+) -> None:
+    """npm prepares it with another npm, which believes the settings in it. ``dropped``: as older versions do."""
+    monkeypatch.setattr(installs, "_NPM_INSTALL", tuple(o for o in installs._NPM_INSTALL if o != dropped))
+    mark, repository, bare = tmp_path / "ran", tmp_path / "repository", tmp_path / "bare"
+    repository.mkdir()
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\necho > {mark}\n")
+    evil.chmod(0o755)
+    (repository / ".npmrc").write_text(f"git={evil}\n")
+    needs = {"other": "git+file:///nowhere"}
+    manifest = {"name": "needed", "version": "1.0.0", "scripts": {"prepare": "true"}, "devDependencies": needs}
+    (repository / "package.json").write_text(json.dumps(manifest))
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@y.invalid")
+    for command in (("init", "-q"), ("add", "."), ("commit", "-qm", "x"), ("clone", "-q", "--bare", ".", str(bare))):
+        subprocess.run((*git, *command), cwd=repository, check=True)  # noqa: ASYNC221
+    subprocess.run((*git, "update-server-info"), cwd=bare, check=True)  # noqa: ASYNC221
+    registry.add_tree("/needed.git", bare)
+    name = fresh()
+    registry.add_module(name, "1.0.0", {"index.js": ""}, requires={"needed": f"git+{registry.address}/needed.git"})
+    ok, note = await ask(installer(UnconfinedExecutor(), registry), f"npm install {name}", workspace)
+    assert not os.path.lexists(mark)  # noqa: ASYNC240 - of a test
+    assert not ok
+    assert "it wants something from a repository, and only packages of the registry are installed." in note
 
 
 @pytest.mark.parametrize("command", ["pip install six", pytest.param("npm install x", marks=needs_npm)])

@@ -173,7 +173,9 @@ async def test_a_file_of_the_skill_is_not_looked_for_in_a_registry(
     assert registry.seen == []
 
 
-@pytest.mark.parametrize("kind", ["relative", "own file", "off the list", "disabled", "another error", "caught"])
+@pytest.mark.parametrize(
+    "kind", ["relative", "own file", "too many files", "off the list", "disabled", "another error", "caught"]
+)
 async def test_other_failures_install_nothing(
     registry: Registry, confined: Executor, install_host: Mapping[str, str], tmp_path: Path, kind: str
 ) -> None:
@@ -182,6 +184,8 @@ async def test_other_failures_install_nothing(
     commands = {
         "relative": f"python -c 'from .{name} import x'",
         "own file": f"mkdir inner && touch inner/{name}.py && python -c 'import {name}'",
+        "too many files": f"mkdir -p many/in && touch many/in/{name}.py && cd many && seq 20000 | xargs touch "
+        f"&& python -c 'import {name}'",
         "another error": f"python -c 'raise RuntimeError(\"No module named {name}\")'",
         "caught": f"python -c 'try: import {name}\nexcept ImportError: print(1)'".replace("'try", "$'try"),
     }

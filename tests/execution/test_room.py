@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,28 @@ def test_there_is_room_again_when_some_have_gone(tmp_path: Path, monkeypatch: py
     remove_root(root)
     disk.free = 20 * 1024
     assert not room.is_full()
+
+
+def test_one_caller_sums_up_and_no_other_waits() -> None:
+    began, goes_on, sums = threading.Event(), threading.Event(), list[str | None]()
+
+    def held(base: str | None) -> int:
+        sums.append(base)
+        began.set()
+        goes_on.wait(60)
+        return 60
+
+    free = iter([100])
+    room = Room("/", free=lambda _: next(free, 10), held=held)
+    assert not room.is_full()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(room.is_full)
+        assert began.wait(60)
+        assert not room.is_full()
+        goes_on.set()
+        assert first.result()
+    assert sums == ["/"]
+    assert room.is_full()
 
 
 async def test_files_are_not_written_either(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,10 @@ def test_hidden_files_and_what_is_gone_are_not_copied(shelf: Artifacts, workspac
     assert ["hidden" in item.problem for item in saved] == [True, True, False]
     assert saved[-1].problem == "is no longer kept"
     assert list(target.iterdir()) == []
+
+
+def test_a_backslash_hides_no_hidden_name(shelf: Artifacts, workspace: Workspace, target: Path) -> None:
+    (item,) = kept(shelf, workspace, "d/a")
+    (saved,) = save(shelf, [replace(item, path="d\\.git\\config")], str(target))
+    assert "hidden" in saved.problem
+    assert not list(target.rglob("*"))

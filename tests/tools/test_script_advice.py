@@ -101,6 +101,16 @@ async def test_nothing_is_said_where_no_such_script_was_meant(root: Path, comman
     assert "skills_run" not in (await said(root, command)).text
 
 
+@pytest.mark.parametrize("command", [";".join(f"x{i}" for i in range(30)), "echo " + "x" * 9000])
+async def test_what_is_compared_is_bounded_however_much_is_printed(root: Path, command: str) -> None:
+    """It is done in the loop that serves everybody."""
+    advice = ScriptAdvice(reach(root, "fuel"))
+    printed = "scripts/budget.py: not found"
+    assert await advice.of("scripts/budget.py", printed)
+    assert not await advice.of(f"{command}; scripts/budget.py", printed)
+    assert not await advice.of("scripts/budget.py", "\n".join(["x: not found"] * 30 + [printed]))
+
+
 async def test_of_several_skills_the_one_that_was_read_is_meant(root: Path) -> None:
     write_skill(root / "skills", "also", files={"scripts/budget.py": "print(3)\n"})
     access = reach(root, "also", "fuel")

@@ -78,3 +78,23 @@ def test_a_registry_is_discovered_first(tmp_path: Path) -> None:
 
     with pytest.raises(SetupError, match="not known yet"):
         SkillActivate(SkillSession(Registry()))
+
+
+async def test_named_arguments_of_a_skill_are_left_open_for_a_guided_model(tmp_path: Path) -> None:
+    head = "arguments:\n  file:\n    type: string\n    description: What to read.\n  mode:\n    enum: [fast, slow]\n"
+    put(tmp_path, "glazing", head.rstrip(), body="Glaze $file.\n")
+    put(tmp_path, "firing", body="Fire it.\n")
+    session = SkillSession(discover([tmp_path]), permission=allow)
+    await session.discover()
+    firing, glazing = SkillActivate(session).spec.choices
+    assert firing.open == {}
+    assert glazing.open == {
+        "arguments": {
+            "type": "object",
+            "properties": {
+                "file": {"type": ["string", "null"], "description": "What to read."},
+                "mode": {"enum": ["fast", "slow", None]},
+            },
+            "required": ["file", "mode"],
+        }
+    }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from satchel.chat.messages import Json
 from satchel.execution.options import INTERPRETERS, ExecutionOptions
+from satchel.execution.python_arguments import MAX_SOURCE_CHARS
 from satchel.execution.scripts import ScriptRunner
 from satchel.execution.workspace import Workspace, create_workspace
 from satchel.library import discover
@@ -317,6 +318,47 @@ async def test_choices_for_guided_models_are_the_scripts_of_what_was_read(root: 
     )
     await SkillsRead(unguided).run(ToolCall(call_id="c", name="r", arguments={"skill": "fuel"}), ToolContext())
     assert tool(root, to=unguided).spec.choices == ()
+
+
+PARSED = (
+    "import argparse, json, sys\np = argparse.ArgumentParser()\np.add_argument('--wind', type=float)\n"
+    "p.add_argument('town')\np.parse_args()\nprint(json.dumps(sys.argv[1:]))\n"
+)
+
+
+async def test_arguments_that_a_script_declares_are_filled_in_by_name(root: Path) -> None:
+    (root / "skills" / "fuel" / "scripts" / "budget.py").write_text(PARSED)
+    to = access(root)
+    run = tool(root, to=to)
+    await SkillsRead(to).run(ToolCall(call_id="c", name="r", arguments={"skill": "fuel"}), ToolContext())
+    (budget,) = [choice for choice in run.spec.choices if choice.arguments["path"] == "scripts/budget.py"]
+    assert budget.open == {
+        "args": {
+            "type": "object",
+            "properties": {
+                "town": {"type": ["string", "null"]},
+                "--wind": {"type": ["number", "null"], "default": None},
+            },
+            "required": ["town", "--wind"],
+        }
+    }
+    values: Json = {"--wind": -4, "town": "Upper Brae"}
+    assert await printed(run, skill="fuel", path="scripts/budget.py", args=values) == ["Upper Brae", "--wind", "-4"]
+    wrong = await call(run, skill="fuel", path="scripts/budget.py", args={"city": "Nor"})
+    assert (wrong.code, wrong.text.partition(". ")[0]) == (
+        "arguments-unreadable",
+        'Error: The script has no argument "city"',
+    )
+
+
+async def test_a_script_that_is_too_long_to_parse_is_given_a_list(root: Path) -> None:
+    (root / "skills" / "fuel" / "scripts" / "budget.py").write_text(PARSED + "#" * MAX_SOURCE_CHARS)
+    to = access(root)
+    await SkillsRead(to).run(ToolCall(call_id="c", name="r", arguments={"skill": "fuel"}), ToolContext())
+    kinds = [choice.open["args"] for choice in tool(root, to=to).spec.choices]
+    assert [kind["type"] for kind in kinds if isinstance(kind, dict)] == ["array", "array"]
+    refused = await call(tool(root, to=to), skill="fuel", path="scripts/budget.py", args={"town": "Nor"})
+    assert refused.code == "arguments-unreadable"
 
 
 async def test_it_is_offered_only_when_a_reachable_skill_ships_a_script(root: Path) -> None:

@@ -16,8 +16,9 @@ from satchel.chat.messages import Json, Media, Message, Text, ToolOutput, ToolUs
 from satchel.chat.request import ChatRequest, Choice, Sampling, ToolPolicy, ToolSpec
 from satchel.errors import SatchelError, UpstreamError
 from satchel.ports.models import EmbeddedOptions
+from satchel.upstream.embedded.filling import arguments_request
 from satchel.upstream.embedded.guided import EmbeddedClient
-from satchel.upstream.embedded.prompts import Step, answer_request, arguments_request, next_step
+from satchel.upstream.embedded.prompts import Step, answer_request, next_step
 
 WINDOW = 8192
 
@@ -150,11 +151,13 @@ def test_after_a_run_comes_the_answer_from_what_it_printed() -> None:
     reads = read_tool(file("rules", "references/doses.md", DOSES), file("rules", "scripts/a.py", "Run it."))
     request = ChatRequest(messages=(ASK, *made), tools=(reads, run_tool(script("rules", "scripts/b.py"))))
     assert next_step(request, context_tokens=WINDOW) is None
-    (asked,) = answer_request(request, default_max_tokens=100).messages
-    assert asked.text.endswith("Result of skills_run:\nstdout:\n41.7 kg\n\nRequest: How high is the limit?")
-    read_only = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)))
-    (plain,) = answer_request(read_only, default_max_tokens=100).messages
-    assert asked.text.partition("\n")[0] != plain.text.partition("\n")[0]
+    given, told, asked = answer_request(request, default_max_tokens=100).messages
+    assert [item.role for item in (given, told, asked)] == ["user", "assistant", "user"]
+    assert "The limit is 40." in given.text
+    assert "[Files of this skill" not in given.text
+    assert given.text.endswith("\n\nRequest: How high is the limit?")
+    assert told.text.endswith("\nstdout:\n41.7 kg")
+    assert asked.text.endswith("\nMy request was: How high is the limit?")
 
 
 def test_a_failed_run_is_answered_without_figures_of_other_documents() -> None:
@@ -198,6 +201,56 @@ def test_arguments_left_open_are_written_from_the_request_and_the_instructions()
     }
 
 
+def test_declared_arguments_are_told_one_by_one_before_the_request() -> None:
+    properties: dict[str, Json] = {
+        "town": {"type": ["string", "null"], "description": "where to"},
+        "--mode": {"enum": ["fast", "slow", None]},
+        "--wind": {"type": ["number", "null"], "default": None},
+        "--quick": {"type": "boolean"},
+    }
+    given: Json = {"type": "object", "properties": properties, "required": list(properties)}
+    choice = Choice(arguments={"skill": "rules", "path": "scripts/a.py"}, label="Run it.", open={"args": given})
+    request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", PAGE)), tools=(run_tool(choice),))
+    (option,) = step_of(request).options
+    asked = arguments_request(request, option, default_max_tokens=100)
+    assert asked.messages[-1].text.endswith(
+        "Script: scripts/a.py\nArguments:\n- town: text; where to\n"
+        '- --mode: "fast" or "slow"\n- --wind: number or null\n- --quick: true or false\nRequest: How high is the limit?'
+    )
+    schema = asked.extra["openai-chat"]["response_format"]
+    assert schema == {
+        "type": "json_schema",
+        "json_schema": {"schema": {"type": "object", "properties": {"args": given}, "required": ["args"]}},
+    }
+    for item in asked.messages:
+        if item.role == "assistant":
+            assert isinstance(json.loads(item.text)["args"], dict)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("python3 scripts/a.py --dose 4", "python3 scripts/a.py"),
+        ("$ bash ./scripts/a.py 5 x", "$ bash ./scripts/a.py"),
+        (
+            "Say `scripts/a.py 5` or `python scripts/a.py 6 x`, not 7.",
+            "Say `scripts/a.py` or `python scripts/a.py`, not 7.",
+        ),
+        ("scripts/a.py takes 5 of them, `scripts/a.py` none.", "scripts/a.py takes 5 of them, `scripts/a.py` none."),
+        ("Left open `scripts/a.py 5", "Left open `scripts/a.py"),
+        ("sh" * 20_000 + " scripts/a.py 5", "sh" * 20_000 + " scripts/a.py"),
+    ],
+)
+def test_commands_show_no_values_where_arguments_are_asked_for_by_name(line: str, shown: str) -> None:
+    given: Json = {"type": "object", "properties": {"--dose": {"type": ["number", "null"]}}, "required": ["--dose"]}
+    choice = Choice(arguments={"skill": "rules", "path": "scripts/a.py"}, label="Run it.", open={"args": given})
+    page = f"Skill: rules\nFile: SKILL.md\n\nThe limit is 40.\n{line}\nThe end."
+    request = ChatRequest(messages=(ASK, *called("rules", "SKILL.md", page)), tools=(run_tool(choice),))
+    (option,) = step_of(request).options
+    told = arguments_request(request, option, default_max_tokens=100).messages[-1].text
+    assert f"The limit is 40.\n{shown}\nThe end." in told
+
+
 @pytest.mark.parametrize(
     ("example", "shows"),
     [(["--dose", "4"], "--guests"), (["-d", "4"], "--guests"), (["-4", "flour"], "lift.py"), (None, "--guests")],
@@ -210,6 +263,18 @@ def test_examples_are_of_the_kind_that_the_instructions_show(example: list[Json]
     turns = arguments_request(request, option, default_max_tokens=100).messages[1:-1]
     told = [scheme for scheme in ("--guests", "lift.py") if any(scheme in turn.text for turn in turns)]
     assert told == [shows]
+
+
+def test_a_skill_with_arguments_of_its_own_is_chosen_by_its_name_and_then_asked_for_them() -> None:
+    given: Json = {"type": "object", "properties": {"file": {"type": ["string", "null"]}}, "required": ["file"]}
+    choice = Choice(arguments={"name": "glazing"}, label="Glazes a file.", open={"arguments": given})
+    request = ChatRequest(messages=(ASK,), tools=(ToolSpec(name="skill", choices=(choice,)),))
+    step = step_of(request)
+    assert names(step) == ["glazing"]
+    shown = arguments_request(request, step.options[0], default_max_tokens=100).messages[-1].text
+    assert (
+        shown == "Text:\nGlazes a file.\n\nScript: glazing\nArguments:\n- file: text\nRequest: How high is the limit?"
+    )
 
 
 def test_no_call_is_offered_twice_in_a_turn() -> None:

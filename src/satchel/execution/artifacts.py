@@ -155,6 +155,8 @@ class Artifacts:
         """The kept file, or why there is none."""
         if printable(path) != path:
             return "has a name that is no UTF-8 text"
+        if "\\" in path:  # which opens a file in a directory, perhaps a hidden one, and is saved as one
+            return "has a name with a backslash"
         if not _is_plain(path):
             return "has a name that means something else on other systems"
         try:

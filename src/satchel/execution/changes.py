@@ -12,7 +12,7 @@ from satchel.execution.files import WorkFiles
 from satchel.execution.likeness import Likeness
 from satchel.execution.matching import Haystack
 from satchel.execution.numbered import line_count
-from satchel.execution.patch import apply_update, new_text
+from satchel.execution.patch import MOST_NOTES, apply_update, new_text
 from satchel.execution.publish import MAX_FILE_BYTES, NEW_MODE, Change, FileContent
 from satchel.skills.oneline import one_line
 
@@ -135,7 +135,10 @@ def plan_patch(files: WorkFiles, patches: tuple[FilePatch, ...], folder: str, ma
             overlay.delete(path)
         else:
             overlay.update(path, patch, files.relative(patch.move_to, folder) if patch.move_to else "")
-    return Planned(changes=overlay.changes(), lines=tuple(overlay.lines), notes=tuple(overlay.notes))
+    notes = overlay.notes[:MOST_NOTES]
+    if len(overlay.notes) > MOST_NOTES:
+        notes.append("More hunks of the patch were placed so; what is said of them is left out.")
+    return Planned(changes=overlay.changes(), lines=tuple(overlay.lines), notes=tuple(notes))
 
 
 def plan_edit(path: str, before: FileContent, old: str, new: str, *, everywhere: bool) -> Planned:

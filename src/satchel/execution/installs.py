@@ -27,7 +27,7 @@ from satchel.execution.output_paths import relative_capture
 from satchel.execution.packages import Ecosystem, Package, not_allowed, outside_list, read_package
 from satchel.execution.recovery import rerun_with_installs
 from satchel.execution.requests import CommandPlan, InstallRequest
-from satchel.execution.trouble import explained, unreachable
+from satchel.execution.trouble import NO_GIT, explained, unreachable
 from satchel.execution.workspace import Workspace
 from satchel.ports.execution import Executor, Outcome
 from satchel.scratch.removing import remove_tree
@@ -42,6 +42,8 @@ _PIP_INSTALL = (
 _NPM_INSTALL = (
     "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--no-update-notifier", "--save",
     "--loglevel=error", "--fetch-retries=2", "--fetch-timeout=20000",
+    # What comes of a repository is prepared by another npm, and that one reads the settings in it: they name programs.
+    "--allow-git=none", f"--git={NO_GIT}",
 )  # fmt: skip
 _UNUSABLE = (
     "{} is configured on this host with a registry that is no http address, so nothing is installed from elsewhere. "
@@ -180,12 +182,14 @@ class Installer:
     ) -> tuple[Outcome, tuple[str, ...]]:
         """Runs, and again after each missing import that could be installed: ``rerun_with_installs``.
 
-        What has the name of a file in the working directory or in ``folders`` is no package.
+        What has the name of a file in the working directory or in ``folders`` is no package, and where these hold too
+        much to be sure of that, nothing is.
         """
 
-        async def own() -> frozenset[str]:
+        async def own() -> frozenset[str] | None:
             found = [await asyncio.to_thread(own_names, folder) for folder in (workspace.work, *folders)]
-            return frozenset[str]().union(*found)
+            known = [names for names in found if names is not None]
+            return frozenset[str]().union(*known) if len(known) == len(found) else None
 
         return await rerun_with_installs(run, self, workspace, deadline_s=deadline_s, own=own)
 

@@ -22,7 +22,7 @@ _NOT_REPLACED = re.compile(r"python[\d.]*|pip[\d.]*|node|npm|npx|sh|bash|activat
 _INTERPRETER = re.compile(r"python[\d.]*")
 _MOST_PROGRAMS = 2000
 _DEEPEST = 3
-_MOST_ENTRIES = 5000
+_MOST_ENTRIES = 20_000
 _DIRECTORY: int = (
     os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
@@ -130,8 +130,11 @@ def write_once(root: str, path: str, text: str) -> None:
             file.write(text)
 
 
-def own_names(root: str) -> frozenset[str]:
-    """What programs import of their own from below ``root``: names of its Python and JavaScript files and folders."""
+def own_names(root: str) -> frozenset[str] | None:
+    """What programs import of their own from below ``root``: names of its Python and JavaScript files and folders.
+
+    None when there is too much to be looked through.
+    """
     found: set[str] = set()
     left = _MOST_ENTRIES
     waiting = [(root, 0)]
@@ -141,7 +144,7 @@ def own_names(root: str) -> frozenset[str]:
             for entry in entries:
                 left -= 1
                 if left < 0:
-                    return frozenset(found)
+                    return None
                 if entry.name.startswith(".") or entry.name == "node_modules":
                     continue
                 if entry.is_dir(follow_symlinks=False):

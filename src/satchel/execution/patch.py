@@ -15,6 +15,9 @@ from satchel.execution.likeness import Likeness
 from satchel.execution.matching import IGNORED_BLANKS, NOT_AT_END, Haystack, Place
 
 END_OF_FILE = "*** End of File"
+MOST_NOTES = 20
+"""Of one patch that are shown: a patch may have more hunks than anybody reads about."""
+
 _BARE = "***"
 _BOM = "\ufeff"
 FORMAT_HINT = (
@@ -284,7 +287,8 @@ class _Placer:
             )
 
     def _say(self, note: str) -> None:
-        if note not in self.notes:
+        # One more than is shown, so that whoever shows them can say that there are others.
+        if len(self.notes) <= MOST_NOTES and note not in self.notes:
             self.notes.append(note)
 
 

@@ -137,11 +137,11 @@ async def _nothing() -> Collection[str]:
     return ()
 
 
-async def _wanted(outcome: Outcome, own: Callable[[], Awaitable[Collection[str]]]) -> Package | None:
+async def _wanted(outcome: Outcome, own: Callable[[], Awaitable[Collection[str] | None]]) -> Package | None:
     if missing_package(outcome) is None:
         return None
     names = await own()
-    return missing_package(outcome, own=names.__contains__)
+    return None if names is None else missing_package(outcome, own=names.__contains__)
 
 
 async def rerun_with_installs(
@@ -150,12 +150,13 @@ async def rerun_with_installs(
     workspace: Workspace,
     *,
     deadline_s: float,
-    own: Callable[[], Awaitable[Collection[str]]] = _nothing,
+    own: Callable[[], Awaitable[Collection[str] | None]] = _nothing,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Runs, and again after each missing import that could be installed. ``run`` is told how many seconds are left.
 
-    ``own`` is asked after a run for what lies beside the program: it may have been made by the run itself.
+    ``own`` is asked after a run for what lies beside the program: it may have been made by the run itself. None: it
+    cannot be told, and so nothing is installed.
     At most five packages, never the same twice, all within ``deadline_s``. The notes say what was done and stand in
     front of the result; the outcome is that of the last run.
     """

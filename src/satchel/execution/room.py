@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 
@@ -23,12 +24,21 @@ class Room:
     """Says whether more may be written below ``base``, the place for temporary files when None. Blocks.
 
     All that this process has there may hold half of what was free when this was first asked. It is summed up only while
-    less than the other half is free, as it has to be when so much was written.
+    less than the other half is free, as it has to be when so much was written; by one caller at a time, and what was
+    found last is good for the others meanwhile.
     """
 
-    def __init__(self, base: str | None = None, *, free: Callable[[str], int] | None = None) -> None:
+    def __init__(
+        self,
+        base: str | None = None,
+        *,
+        free: Callable[[str], int] | None = None,
+        held: Callable[[str | None], int] = held_bytes,
+    ) -> None:
         self._base = base
         self._free = free or _free
+        self._held = held
+        self._summing = threading.Lock()
         self._most: int | None = None
         self._is_full = False
         self._good_until = 0.0
@@ -41,10 +51,13 @@ class Room:
         if free >= self._most:
             return False
         began = time.monotonic()
-        if began >= self._good_until:
-            self._is_full = held_bytes(self._base) > self._most
-            now = time.monotonic()
-            self._good_until = now + _PATIENCE * (now - began)
+        if began >= self._good_until and self._summing.acquire(blocking=False):
+            try:
+                self._is_full = self._held(self._base) > self._most
+                now = time.monotonic()
+                self._good_until = now + _PATIENCE * (now - began)
+            finally:
+                self._summing.release()
         return self._is_full
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from satchel.errors import PathError
 from satchel.execution.artifacts import Artifact, Artifacts
-from satchel.pathguard import open_parent
+from satchel.pathguard import open_parent, split_path
 
 _LOST = "is no longer kept: much came after it, or too much time has passed"
 _NO_SHELF = "was not kept: nothing was given to keep files on"
@@ -63,7 +63,11 @@ def _save(shelf: Artifacts, item: Artifact, root: str, *, overwrite: bool) -> Sa
     def failed(problem: str) -> Saved:
         return Saved(path=item.path, bytes=item.bytes, problem=problem)
 
-    if any(part.startswith(".") for part in item.path.split("/")):
+    try:
+        parts = split_path(item.path, place="work")
+    except PathError as error:
+        return failed(error.message)
+    if any(part.startswith(".") for part in parts):
         # Programs of the person's own read such files without being asked to.
         return failed("is hidden, and such files are not copied")
     source = shelf.open(item.id)

@@ -19,6 +19,9 @@ _OFFLINE = re.compile(
     r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|NewConnectionError|ProxyError|Network is unreachable"
     r"|Tunnel connection failed"
 )
+NO_GIT = "/nonexistent/git-of-nobody"
+"""What npm is to call for git: nothing. Versions that cannot be told to use no repository fail with its name."""
+
 _LAST_LINES = 4
 _MOST_VERSIONS = 8
 
@@ -50,6 +53,8 @@ def _reason(tool: str, text: str, hosts: Sequence[str], *, has_secret: bool) -> 
         return "the registry of this host wants a password, and none is passed on. Use what is installed instead."
     if REFUSED in text:
         return "it wants something built from its sources, and the host builds nothing. Use another package."
+    if "EALLOWGIT" in text or NO_GIT in text:
+        return "it wants something from a repository, and only packages of the registry are installed. Use another one."
     if re.search(r"ResolutionImpossible|ERESOLVE", text):
         return "the versions exclude each other. Ask for the packages together, with fewer version bounds."
     code = _NPM_CODE.search(text)

@@ -12,9 +12,12 @@ from satchel.chat.messages import Json
 from satchel.chat.request import Choice
 from satchel.context.budget import INDEX_FILES, truncate
 from satchel.errors import PathError, SkillError
+from satchel.execution.arguments import ScriptArgument, arguments_schema
 from satchel.execution.bundle import private_copy
 from satchel.execution.interpreters import is_runnable
 from satchel.execution.lease import leased
+from satchel.execution.python_arguments import MAX_SOURCE_CHARS
+from satchel.execution.script_arguments import script_arguments
 from satchel.ports.skills import HasDirectories, SkillSource
 from satchel.scratch.graves import bury
 from satchel.skills.catalog import Catalog
@@ -34,6 +37,7 @@ FULL_TOOL = "skill_read"
 _COMMAND = re.compile(r"[ \t]*(?:[$>][ \t]+)?\S*(?:python|node|sh)[0-9.]*[ \t]+\S*")
 _PLACEHOLDER = re.compile(r"(?:\$\{?[A-Z_]*SKILL_DIR\}?|\{baseDir\})/")
 _SMALLEST_PAGE = 256
+_SCRIPTS_LOOKED_INTO = 2 * MAX_SOURCE_CHARS  # for each skill that is read, in bytes
 _LARGEST_COPY = 16 * 1024 * 1024
 _NAMES_SHOWN = 40
 _LABEL_LENGTH = 160
@@ -61,6 +65,7 @@ class SkillAccess:
         self._source = source
         self._catalog = Catalog(skills=tuple(reachable))
         self._loaded: dict[str, LoadedSkill] = {}
+        self._arguments: dict[tuple[str, str], tuple[ScriptArgument, ...]] = {}
         self._pages: set[tuple[str, str, int]] = set()
         self._next: dict[tuple[str, str], int | None] = {}
         self.selected = frozenset(name.casefold() for name in selected)
@@ -98,11 +103,33 @@ class SkillAccess:
         self._pages.add(key)
         if not repeated:
             self._next[skill.name, path] = page.next_offset
+        if path == MANIFEST and self._offers_choices:
+            await self._look_into_scripts(skill, await self.load(skill))
         return page, repeated
 
     def is_read(self, skill: Skill) -> bool:
         """Whether its instructions were read in this turn."""
         return (skill.name, MANIFEST) in self._next
+
+    async def _look_into_scripts(self, skill: Skill, loaded: LoadedSkill) -> None:
+        sizes = {file.path: file.bytes for file in loaded.files}
+        room = _SCRIPTS_LOOKED_INTO
+        for path in self._scripts_spoken_of(loaded):
+            if sizes[path] <= room:
+                room -= sizes[path]
+                await self.arguments(skill, path)
+
+    async def arguments(self, skill: Skill, path: str) -> tuple[ScriptArgument, ...]:
+        """What a script takes, () when its texts do not tell. Raises ``SkillError``."""
+        key = (skill.name, path)
+        if key not in self._arguments:
+            body, source = (await self.load(skill)).body, ""
+            with contextlib.suppress(PathError):
+                page = await self._source.read(skill.ref, path, max_bytes=MAX_SOURCE_CHARS)
+                source = page.text if page.is_last else ""
+            # Not in a thread: the parser holds the interpreter anyway, and its warnings are silenced for all threads.
+            self._arguments[key] = script_arguments(path, source, usage(body, path))
+        return self._arguments[key]
 
     def scripts(self, loaded: LoadedSkill) -> list[SkillFile]:
         """The files of a skill that may be run, those that its instructions name first."""
@@ -183,12 +210,16 @@ class SkillAccess:
             return ()
         found: list[Choice] = []
         for loaded in [loaded for name, loaded in self._loaded.items() if (name, MANIFEST) in self._next]:
-            labels = {file.path: mention(loaded.body, file.path) for file in self.scripts(loaded)[:INDEX_FILES]}
-            spoken_of = {path: label for path, label in labels.items() if label}
-            for path, label in (spoken_of or labels).items():
+            for path, label in self._scripts_spoken_of(loaded).items():
                 arguments = {"skill": loaded.name, "path": path}
-                found.append(Choice(arguments=arguments, label=label or f"runs {path}", open=_open(loaded.body, path)))
+                declared = self._arguments.get((loaded.name, path), ())
+                given = arguments_schema(declared) if declared else _listed(loaded.body, path)
+                found.append(Choice(arguments=arguments, label=label or f"runs {path}", open={"args": given}))
         return tuple(found)
+
+    def _scripts_spoken_of(self, loaded: LoadedSkill) -> dict[str, str]:
+        labels = {file.path: mention(loaded.body, file.path) for file in self.scripts(loaded)[:INDEX_FILES]}
+        return {path: label for path, label in labels.items() if label} or labels
 
     def _choices_of(self, skill: Skill) -> list[Choice]:
         if not self.is_read(skill):
@@ -285,13 +316,13 @@ def told(error: SkillError | PathError, *, skill: str, path: str = "", more: str
     return failure(error.code, text, skill=skill, path=path)
 
 
-def _open(body: str, path: str) -> dict[str, Json]:
-    """The arguments of a script, with those of the command that ``body`` shows as an example."""
+def _listed(body: str, path: str) -> dict[str, Json]:
+    """The arguments of a script as a list, with those of the command that ``body`` shows as an example."""
     texts: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
     words: list[Json] = [*split_arguments(usage(body, path))]
     if words:
         texts["examples"] = [words]
-    return {"args": texts}
+    return texts
 
 
 def _choice(skill: Skill, path: str, *, offset: int = 0, label: str) -> Choice:

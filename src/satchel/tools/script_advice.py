@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from satchel.errors import SkillError
 from satchel.execution.commandline import SimpleCommand, simple_commands
@@ -20,6 +21,12 @@ _MISSING = re.compile(r"No such file|[Cc]an(?:'t|not) open|Cannot find module|no
 _MOST_SKILLS = 200  # whose files are looked through
 _MOST_CALLS = 2
 _MOST_PRINTED = 64 * 1024
+# A model writes the command and its programs what is printed, so what is compared is bounded whatever they hold.
+_LONGEST_COMMAND = 8 * 1024
+_MOST_COMMANDS = 20
+_MOST_LINES = 20
+_LONGEST_LINE = 500
+_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,10 @@ class ScriptAdvice:
 
     async def of(self, command: str, printed: str) -> str:
         """A sentence for a command that printed that a file is missing, when a reachable skill has it; else ""."""
-        missing = [line for line in printed[:_MOST_PRINTED].splitlines() if _MISSING.search(line)]
+        if len(command) > _LONGEST_COMMAND:
+            return ""
+        lines = (line for line in printed[:_MOST_PRINTED].splitlines() if _MISSING.search(line))
+        missing = [line[:_LONGEST_LINE] for line in islice(lines, _MOST_LINES)]
         if not missing:
             return ""
         for tried in _tried(command, missing):
@@ -64,7 +74,7 @@ class ScriptAdvice:
 def _tried(command: str, missing: Sequence[str]) -> Iterator[_Tried]:
     """What the command would have run as a script, and could not because it is not there."""
     before: SimpleCommand | None = None
-    for one in simple_commands(command):
+    for one in islice(simple_commands(command), _MOST_COMMANDS):
         words = list(one.words)
         if words and _INTERPRETER.fullmatch(words[0].text.rpartition("/")[2]):
             words.pop(0)
@@ -72,16 +82,21 @@ def _tried(command: str, missing: Sequence[str]) -> Iterator[_Tried]:
                 words.pop(0)
         if words and not words[0].text.startswith("-"):
             name = words[0].text.replace("\\", "/").rpartition("/")[2]
-            is_missing = any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", line) for line in missing)
+            is_missing = bool(name) and len(name) <= _LONGEST_NAME and _is_named(name, missing)
             # Where the directory is not there, what stands behind && was not even tried.
-            is_behind = _is_cd(before) and any("cd: " in line for line in missing)
-            if name and (is_missing or is_behind):
+            is_behind = bool(name) and _is_cd(before) and any("cd: " in line for line in missing)
+            if is_missing or is_behind:
                 rest = words[1:]
                 plain = all(word.is_plain for word in rest)
                 yield _Tried(
                     plain_path(without_placeholder(words[0].text)), tuple(word.text for word in rest) if plain else None
                 )
         before = one
+
+
+def _is_named(name: str, lines: Sequence[str]) -> bool:
+    named = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    return any(named.search(line) for line in lines)
 
 
 def _is_cd(command: SimpleCommand | None) -> bool:

@@ -11,6 +11,7 @@ from satchel.chat.messages import Json
 from satchel.chat.request import ToolSpec
 from satchel.context.budget import INDEX_FILES
 from satchel.errors import PathError, SandboxError, SkillError
+from satchel.execution.arguments import command_words
 from satchel.execution.declared import asked_packages
 from satchel.execution.scripts import ScriptRequest, ScriptRunner
 from satchel.skills.model import MANIFEST, REQUEST_SOURCE, LoadedSkill, Skill
@@ -35,6 +36,7 @@ _QUOTING = (
     'args begins with "[" and is not a list of texts. Write a list as ["first", "second value"], each argument in'
     ' double quotes; write one argument that begins with a bracket as ["[like this"].'
 )
+_NO_OBJECT = 'args must be one text or a list of texts, like ["--month", "2026-05"], and not an object.'
 
 SPEC = ToolSpec(
     name=RUN_TOOL,
@@ -84,7 +86,7 @@ class SkillsRun:
             path = _meant(loaded, whole)
             if path == MANIFEST:
                 return self._which(loaded, "", f"{RUN_TOOL} needs the path of a script.")
-            arguments = await self._arguments(call.arguments)
+            arguments = await self._arguments(skill, path, call.arguments)
             if not isinstance(arguments, str) and any("\0" in item for item in arguments):
                 arguments = "An argument holds a NUL character, which no program can be given. Leave it out."
             if isinstance(arguments, str):
@@ -144,7 +146,7 @@ class SkillsRun:
         text = f"{reason} Its scripts: {listed}. Call {RUN_TOOL} with, for example, {_json(meant)}."
         return failure("path-not-found", text, skill=loaded.name, path=wanted)
 
-    async def _arguments(self, given: Mapping[str, Json]) -> tuple[str, ...] | str:
+    async def _arguments(self, skill: Skill, path: str, given: Mapping[str, Json]) -> tuple[str, ...] | str:
         """The argument vector, or a sentence that says how to write it."""
         value = next(
             (given[name] for name in ("args", "arguments", "argv") if given.get(name) not in (None, "", [])), ""
@@ -152,7 +154,8 @@ class SkillsRun:
         if isinstance(value, list):
             return tuple(item if isinstance(item, str) else _json(item) for item in value if item is not None)
         if isinstance(value, dict):
-            return 'args must be one text or a list of texts, like ["--month", "2026-05"], and not an object.'
+            declared = await self._access.arguments(skill, path)
+            return command_words(declared, value) if declared else _NO_OBJECT
         if not isinstance(value, str):
             return (_json(value),)
         text = value.strip()

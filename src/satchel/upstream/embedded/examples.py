@@ -57,6 +57,8 @@ ANSWER_RESULT = (
     "Answer the request at the end in one sentence. The result that comes last was worked out for this very request: "
     "use its values exactly as they were printed. The documents before it say what they mean."
 )
+RAN = "I ran the script for this request."
+ANSWER_RAN = "Answer my request in one sentence with the values exactly as they were printed."
 ANSWER_FAILED = (
     "The call whose result comes last was made for the request at the end and failed, so nothing was worked out. Reply "
     'in one sentence that begins with "It could not be worked out:" and gives the reason that the result names.'
@@ -148,6 +150,61 @@ _FILL_PLACES = (
     (
         f"{_LIFT}\nRequest: We have 12 crates, butter, level 3. Lift?",
         '{"args": ["3", "butter", "12"]}',
+    ),
+)
+FILL_NAMED = (
+    "You are given a text, a script that it describes, the script's arguments and a request. Reply with the arguments "
+    "as one JSON object: the values of the request, null for what it does not speak of."
+)
+_PRICE_NAMED = """Text:
+Run `python3 scripts/price.py`. `--rush` is for cakes within two days.
+
+Script: scripts/price.py
+Arguments:
+- --guests: whole number
+- --tiers: whole number; layers of the cake
+- --rush: true or false
+- --shift: whole number or null; minutes by which delivery is moved, negative for earlier"""
+_SAIL_NAMED = """Text:
+`scripts/sail.sh` prints the next ferry.
+
+Script: scripts/sail.sh
+Arguments:
+- FROM: text
+- TO: text
+- --prams: text or null"""
+_LIFT_NAMED = """Text:
+`scripts/lift.py` takes the level, the goods and the number of crates, like `python3 scripts/lift.py`.
+
+Script: scripts/lift.py
+Arguments:
+- level: whole number
+- goods: "flour" or "rye" or "salt" or "butter"
+- crates: whole number"""
+FILL_NAMED_TURNS = (
+    (
+        f"{_PRICE_NAMED}\nRequest: What does a cake of 3 tiers for 40 guests cost?",
+        '{"args": {"--guests": 40, "--tiers": 3, "--rush": false, "--shift": null}}',
+    ),
+    (
+        f"{_SAIL_NAMED}\nRequest: When does the next boat leave Saint Oye for Tamm?",
+        '{"args": {"FROM": "Saint Oye", "TO": "Tamm", "--prams": null}}',
+    ),
+    (
+        f"{_LIFT_NAMED}\nRequest: How long does the lift take to level minus two with 8 crates of rye?",
+        '{"args": {"level": -2, "goods": "rye", "crates": 8}}',
+    ),
+    (
+        f"{_PRICE_NAMED}\nRequest: We are 25 and need one tier by tomorrow, 15 minutes earlier. What do we pay?",
+        '{"args": {"--guests": 25, "--tiers": 1, "--rush": true, "--shift": -15}}',
+    ),
+    (
+        f"{_SAIL_NAMED}\nRequest: Next boat from Nor to Lower Vell with two prams?",
+        '{"args": {"FROM": "Nor", "TO": "Lower Vell", "--prams": "2"}}',
+    ),
+    (
+        f"{_LIFT_NAMED}\nRequest: Six crates, salt, level zero: how long?",
+        '{"args": {"level": 0, "goods": "salt", "crates": 6}}',
     ),
 )
 _NAMES_OPTION = re.compile(r'"--?[A-Za-z]')

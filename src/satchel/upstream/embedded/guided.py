@@ -27,8 +27,9 @@ from satchel.chat.request import Caller, ChatRequest
 from satchel.errors import UpstreamError, WeightsError
 from satchel.ports.models import EmbeddedOptions, UpstreamOptions
 from satchel.upstream.embedded import weights
+from satchel.upstream.embedded.filling import arguments_request
 from satchel.upstream.embedded.known import KnownModel, wanted
-from satchel.upstream.embedded.prompts import Option, answer_request, arguments_request, next_step
+from satchel.upstream.embedded.prompts import Option, answer_request, next_step
 from satchel.upstream.embedded.server import LocalServer, start_server
 from satchel.upstream.embedded.threads import in_thread
 from satchel.upstream.openai_chat import OpenAIChatClient
@@ -144,7 +145,12 @@ class EmbeddedClient:
                 f'The embedded model could not write the arguments of "{option.tool.name}".',
                 hint="Allow more tokens, or use a larger model with --upstream.",
             )
-        return to_json(written | fixed), done.usage or Usage()
+        return to_json({name: _given(value) for name, value in (written | fixed).items()}), done.usage or Usage()
+
+
+def _given(value: Json) -> Json:
+    """Without the arguments that the model said nothing of."""
+    return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
 def _likely(done: ModelDone) -> dict[str, float]:

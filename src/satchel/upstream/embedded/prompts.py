@@ -1,4 +1,4 @@
-"""What the embedded model is shown: the choice of what it reads or runs next, the arguments, the answer. Pure.
+"""What the embedded model is shown: the choice of what it reads or runs next, and the answer. Pure.
 
 Measured on small instruct models: they do not call tools by themselves, but they pick well from a list when a grammar
 allows nothing else, a few example turns show the task, and "none of them" must be clearly likelier than usual. They
@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from satchel.chat.arguments import to_json
 from satchel.chat.messages import Json, Media, Message, ToolOutput, message
 from satchel.chat.request import ChatRequest, Choice, Sampling, ToolPolicy, ToolSpec
 from satchel.errors import UpstreamError
@@ -22,8 +21,8 @@ from satchel.upstream.embedded.examples import (
     ACT_TURNS,
     ANSWER,
     ANSWER_FAILED,
+    ANSWER_RAN,
     ANSWER_RESULT,
-    FILL,
     LOOK,
     LOOK_LIST,
     LOOK_TURNS,
@@ -32,14 +31,13 @@ from satchel.upstream.embedded.examples import (
     PICK,
     PICK_LIST,
     PICK_TURNS,
-    fill_turns,
+    RAN,
 )
 
 _LABEL_CHARS = (320, 160, 80, 0)
 _ASKED_CHARS = 2000
 _EARLIER_CHARS = 300
 _OPTION_TOKENS = 96
-_OPEN_TOKENS = 512
 _TOP = 20
 
 # From this share of the probability on, "nothing more" is believed even where something else is likelier.
@@ -105,7 +103,7 @@ def next_step(request: ChatRequest, *, context_tokens: int) -> Step | None:
     policy = request.tool_choice or ToolPolicy()
     if policy.mode == "none":
         return None
-    asked = _asked(request.messages)
+    asked = open_request(request.messages)
     room = context_tokens  # in characters: a quarter of the window
     made = [(use.name, _object(use.arguments)) for item in _this_turn(request.messages) for use in item.tool_uses]
     if policy.mode in {"required", "named"}:
@@ -159,42 +157,6 @@ def answer_request(request: ChatRequest, *, default_max_tokens: int) -> ChatRequ
     )
 
 
-def arguments_request(request: ChatRequest, option: Option, *, default_max_tokens: int) -> ChatRequest:
-    """The generation of the arguments that a call leaves open, held to the tool's JSON Schema."""
-    tool, schema = option.tool, _open_schema(option)
-    extra: dict[str, Json] = {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
-    if option.arguments is None:
-        base = answer_request(request, default_max_tokens=default_max_tokens)
-        ask = (
-            f'Write the arguments of the tool "{tool.name}" for the last request as one JSON object.\n'
-            f"{tool.description}\nSchema: {json.dumps(schema, ensure_ascii=False)}"
-        )
-        return replace(base, messages=(*base.messages, message("user", ask)), extra={"openai-chat": extra})
-    read = "\n".join(_body(part.text, set()) for part in _outputs(request.messages))
-    shown = _example(option)
-    given = f"Text:\n{read}\n\nScript: {option.arguments.get('path', tool.name)}{shown}"
-    return ChatRequest(
-        messages=_shown(FILL, fill_turns(shown), f"{given}\n{_asked(request.messages)}"),
-        sampling=Sampling(temperature=0.0),
-        max_tokens=_OPEN_TOKENS,
-        extra={"openai-chat": extra},
-    )
-
-
-def _example(option: Option) -> str:
-    """A line with what the instructions themselves write there, "" when they show nothing."""
-    listed = {name: schema.get("examples") for name, schema in option.open.items() if isinstance(schema, dict)}
-    shown = {name: examples[0] for name, examples in listed.items() if isinstance(examples, list) and examples}
-    return f"\nExample: {to_json(shown)}" if shown else ""
-
-
-def _open_schema(option: Option) -> dict[str, Json]:
-    """The schema of the arguments that the model writes: all of the tool's, or those that were left open."""
-    if option.arguments is None:
-        return {"type": "object"} | dict(option.tool.parameters)
-    return {"type": "object", "properties": dict(option.open), "required": list(option.open)}
-
-
 def _pick(options: Sequence[Option], asked: str, room: int, *, otherwise: str) -> Step:
     options, listed = _listed(_unambiguous(options, otherwise), room)
     turns = [turn for turn in PICK_TURNS if otherwise or turn[1] != NONE]
@@ -212,7 +174,7 @@ def _look(options: Sequence[Option], messages: Sequence[Message], asked: str, ro
     acts = any(option.open for option in options)
     options, listed = _listed(_unambiguous(options, "text"), room // 2)
     labels = {option.label for option in options}
-    read = [_body(part.text, labels) for part in _outputs(messages)]
+    read = [body_of(part.text, labels) for part in turn_outputs(messages)]
     text = _cut("\n".join(read), room * 2)
     task, example, turns = (ACT, ACT_LIST, ACT_TURNS) if acts else (LOOK, LOOK_LIST, LOOK_TURNS)
     head = "Scripts and other files" if acts else "Other files"
@@ -235,12 +197,6 @@ def _few_shot(
     return (*built, message("user", f"{given}\n\n{asked}"))
 
 
-def _shown(system: str, turns: Sequence[tuple[str, str]], asked: str) -> tuple[Message, ...]:
-    """The task, its example turns as they stand, and the real one."""
-    built = [message(role, text) for turn in turns for role, text in zip(("user", "assistant"), turn, strict=True)]
-    return (message("system", system), *built, message("user", asked))
-
-
 def _option(spec: ToolSpec, choice: Choice) -> Option:
     """Named by the skill for its SKILL.md, by the path for another file, also when that is to be run."""
     arguments = choice.arguments
@@ -248,7 +204,7 @@ def _option(spec: ToolSpec, choice: Choice) -> Option:
     name = arguments.get("skill", "") if path in {"", "SKILL.md"} or "skill" not in arguments else path
     if "offset" in arguments:
         name = f"rest of {path}"
-    if choice.open:
+    if choice.open and path:
         name = f"run {path}"
     name = name or " ".join(arguments.values())
     return Option(name=name, label=choice.label, tool=spec, arguments=arguments, open=choice.open)
@@ -335,7 +291,7 @@ def _cut(text: str, limit: int) -> str:
     return f"{text[:head].rstrip()} ... {text[len(text) - (limit - head) :].lstrip()}"
 
 
-def _asked(messages: Sequence[Message]) -> str:
+def open_request(messages: Sequence[Message]) -> str:
     """The request that is open, with the one before it: a follow-up makes no sense alone."""
     texts = [_text(item) for item in messages if item.role == "user"]
     asked = f"Request: {_cut(texts[-1], _ASKED_CHARS)}" if texts else "Request:"
@@ -347,11 +303,12 @@ def _this_turn(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[last + 1 :]
 
 
-def _outputs(messages: Sequence[Message]) -> list[ToolOutput]:
+def turn_outputs(messages: Sequence[Message]) -> list[ToolOutput]:
+    """What tools told since the last thing that the user said."""
     return [part for item in _this_turn(messages) for part in item.parts if isinstance(part, ToolOutput)]
 
 
-def _body(output: str, labels: set[str]) -> str:
+def body_of(output: str, labels: set[str]) -> str:
     """What a file says for itself: without the header of the page, frontmatter, index and the lines that point on."""
     text = output.partition("\n\n")[2] if output.startswith("Skill: ") else output
     if text.startswith("---\n"):
@@ -369,6 +326,12 @@ def _fold(turns: list[tuple[str, str]], outputs: Sequence[ToolOutput], names: Ma
         place = next((place for place in reversed(range(len(turns))) if turns[place][0] == "user"), None)
         if place is None:
             turns.append(("user", documents))
+        elif task == ANSWER_RESULT and _tool(outputs[0], names) != _tool(outputs[-1], names):
+            # Beside instructions that show the command, a result in the same message is answered with the command.
+            asked = turns[place][1]
+            read = "\n\n".join(body_of(part.text, set()) for part in outputs[:-1])
+            turns[place] = ("user", f"{read}\n\nRequest: {asked}")
+            turns += [("assistant", f"{RAN}\n{outputs[-1].text}"), ("user", f"{ANSWER_RAN}\nMy request was: {asked}")]
         else:
             turns[place] = ("user", f"{task}\n\n{documents}\n\nRequest: {turns[place][1]}")
     return []
