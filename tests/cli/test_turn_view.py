@@ -36,6 +36,17 @@ def test_what_jobs_made_is_said_with_the_end(capsys: pytest.CaptureFixture[str],
     assert ("made     in the background: out.csv" in capsys.readouterr().err) is bool(run)
 
 
+def test_what_jobs_made_and_cannot_be_had_is_said_with_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = tuple(NotKept(path=f"f{number}", reason="is odd") for number in range(5))
+    done = TurnDone(finish="stop", usage=Usage(), usage_by_round=(Usage(),), rounds=1, not_kept=lost, run="run_1")
+    TurnView().show(done)
+    *notes, _ = capsys.readouterr().err.splitlines()
+    assert notes == [
+        *(f"note     f{number} cannot be saved: it is odd" for number in range(3)),
+        "note     2 more cannot be saved",
+    ]
+
+
 def test_what_was_run_is_shown_with_how_it_ended_and_why_it_failed(capsys: pytest.CaptureFixture[str]) -> None:
     event = ToolFinished(
         round=2, call_id="c", name="shell", ok=False, code="command-failed", duration_s=1.24,

@@ -29,6 +29,7 @@ from satchel.ports.execution import (
     Shell,
     ShellState,
 )
+from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.testing.scripted_openai import ScriptedCall, ScriptedOpenAI, ScriptedTurn, says
 from tests.support import write_skill
 
@@ -236,6 +237,23 @@ async def test_what_was_made_can_be_saved_until_the_client_is_closed(skills: Pat
             with pytest.raises(SetupError, match="at the server"):
                 await client.save(replace(reply, delivery="server"), tmp_path)
     assert (tmp_path / "out" / "here" / "seen.txt").read_text() == "x"
+
+
+async def test_what_jobs_made_is_saved_too(skills: Path, tmp_path: Path) -> None:
+    job = "echo data > job.csv; echo odd > '~odd'; touch ready; sleep 60"
+    turns = [use("shell", command=job, run_in_background=True), ScriptedTurn(text=("It runs.",), delay_s=0.5)]
+    async with ScriptedOpenAI(turns) as server:
+        execution = await asyncio.to_thread(
+            lambda: Execution(
+                UnconfinedExecutor(), ExecutionOptions(code=True, unconfined=True, sandbox="off"), artifacts=Artifacts()
+            )
+        )
+        async with SkillsChatClient(server.url, skills=skills, delivery="local", execution=execution) as client:
+            reply = await client.complete(ASK)
+            saved = await client.save(reply, tmp_path / "out")
+        await asyncio.to_thread(execution.close)
+    assert {item.path: bool(item.problem) for item in saved} == {"job.csv": False, "ready": False, "~odd": True}
+    assert (tmp_path / "out" / "job.csv").read_text() == "data\n"
 
 
 async def test_without_a_shelf_it_is_said_that_nothing_was_kept(skills: Path, tmp_path: Path) -> None:

@@ -26,3 +26,10 @@ def test_files_that_no_call_names_come_with_the_end() -> None:
     done = told(invocations=[call], artifacts=[{"run": "run_1", "files": ["a"]}])
     assert (done.files, done.run) == ((), "")
     assert (told().files, told().run) == ((), "")
+
+
+def test_what_no_call_names_and_cannot_be_had_comes_with_the_end() -> None:
+    large, odd = ({"path": path, "reason": "is odd"} for path in ("large", "~odd"))
+    call = {"tool": "shell", "ok": True, "not_kept": [large]}
+    done = told(invocations=[call], artifacts=[{"run": "run_1", "files": [], "not_kept": [large, odd]}])
+    assert ([item.path for item in done.not_kept], done.files, done.run) == (["~odd"], (), "run_1")

@@ -208,7 +208,9 @@ async def test_a_failing_program_never_withdraws_its_tool(tmp_path: Path, base: 
     runs = [use("shell", number, command=f"exit {number}") for number in range(1, 6)]
     model = ScriptedModel([*runs, Reply(text=("done",))])
     async with running(model, tmp_path / "skills", base, ExecutionOptions(code=True)) as (runtime, _):
-        await collect(runtime, ask())
+        events, _ = await collect(runtime, ask())
+    # They said nothing, and how they ended stands beside it.
+    assert [event.reason for event in events if isinstance(event, ToolFinished)] == [""] * 5
     assert "shell" in {spec.name for spec in model.requests[-1].tools}
     assert "exit code 5" in told(model.requests[-1])[-1]
 

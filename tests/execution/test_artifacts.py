@@ -225,3 +225,31 @@ def test_a_name_with_a_backslash_gives_no_other_file(shelf: Artifacts, workspace
     kept = shelf.keep(workspace, changed_files(workspace, {}), owner="me", run="run")
     assert not kept.files
     assert [(item.path, item.reason) for item in kept.refused] == [("d\\.hidden", "has a name with a backslash")]
+
+
+def test_what_is_said_to_be_kept_can_be_had_when_somebody_else_has_much(shelf: Artifacts, workspace: Workspace) -> None:
+    theirs = shelf.keep(workspace, [produce(workspace, name, 1) for name in "ab"], owner="you", run="theirs").files
+    mine = shelf.keep(workspace, [produce(workspace, name, 1) for name in "cde"], owner="me", run="run")
+    assert mine.files == shelf.of("me", "run")
+    assert {item.path for item in (*mine.files, *mine.refused)} == {"c", "d", "e"}
+    assert mine.refused[0].reason == "had no room beside what is kept already"
+    assert shelf.of("you", "theirs") == theirs
+
+
+def test_an_older_version_does_not_stand_for_one_that_is_not_kept(shelf: Artifacts, workspace: Workspace) -> None:
+    keep(shelf, workspace, [produce(workspace, "a", 5), produce(workspace, "b", 5)])
+    kept = shelf.keep(workspace, [produce(workspace, "a", 61)], owner="me", run="run")
+    assert [item.path for item in kept.refused] == ["a"]
+    assert [item.path for item in shelf.of("me", "run")] == ["b"]
+
+
+@pytest.mark.parametrize("name", ["~notes", "C:x", "blank ", "dot."])
+def test_a_name_that_leads_elsewhere_on_some_systems_is_refused_for_that(
+    shelf: Artifacts, workspace: Workspace, name: str
+) -> None:
+    produce(workspace, "d/e", 3)
+    kept = shelf.keep(workspace, [produce(workspace, name, 1)], owner="me", run="run")
+    assert kept.files == ()
+    assert [(item.path, item.reason) for item in kept.refused] == [
+        (name, "has a name that means something else on other systems")
+    ]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from satchel.execution.results import render_outcome
+from satchel.execution.results import render_outcome, why_it_failed
 from satchel.execution.tracking import News
 from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Captured, Confinement, Outcome, Stopped
@@ -59,3 +59,8 @@ def test_a_list_that_was_cut_does_not_pass_for_all_there_is() -> None:
     assert "more" not in render_outcome("Ran x", Outcome(exit_code=0), FULL, news=News(made=tuple(files[:MOST_SHOWN])))
     told = render_outcome("Ran x", Outcome(exit_code=0), FULL, news=News(made=tuple(files)))
     assert told.endswith("- 39.txt (1 B)\n(and 2 more, which are not listed)")
+
+
+def test_what_is_wrong_with_the_arguments_is_the_reason_and_not_how_a_program_is_used() -> None:
+    said = b"usage: a.py [-h] --distance KM\n            [--payload KG]\na.py: error: no distance\n"
+    assert why_it_failed(Outcome(exit_code=2, stderr=Captured(head=said))) == "a.py: error: no distance"

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from satchel.errors import SandboxError
+from satchel.errors import FileError, SandboxError
+from satchel.execution.file_session import FileSession
+from satchel.execution.ledger import ReadLedger
 from satchel.execution.room import Room, RoomyExecutor
+from satchel.execution.workspace import create_workspace, snapshot
 from satchel.ports.execution import Launch, Purpose
 from satchel.scratch.roots import new_root, remove_root
 from satchel.testing.fake_executor import FakeExecutor
@@ -97,3 +100,18 @@ def test_one_caller_sums_up_and_no_other_waits() -> None:
         assert first.result()
     assert sums == ["/"]
     assert room.is_full()
+
+
+async def test_files_are_not_written_either(tmp_path: Path) -> None:
+    disk = Disk(1024 * 1024)
+    workspace = await asyncio.to_thread(create_workspace, str(tmp_path))
+    files = FileSession(workspace, ledger=ReadLedger(), room=Room(str(tmp_path), free=disk))
+    await files.write("before.txt", "x")
+    roots = [await asyncio.to_thread(filled, tmp_path) for _ in range(3)]
+    disk.free = 400 * 1024
+    with pytest.raises(FileError, match="have filled the disk space"):
+        await files.write("after.txt", "x")
+    assert list(await asyncio.to_thread(snapshot, workspace)) == ["before.txt"]
+    await files.patch("*** Begin Patch\n*** Delete File: before.txt\n*** End Patch")
+    for root in (*roots, workspace.root):
+        await asyncio.to_thread(remove_root, root)

@@ -112,6 +112,16 @@ def test_a_directory_outside_is_not_kept(workspace: Workspace, target: str) -> N
     assert state.load()[0] == workspace.work
 
 
+@pytest.mark.parametrize("written", ["", "/et"])
+def test_a_directory_that_could_not_be_written_down_is_not_called_outside(workspace: Workspace, written: str) -> None:
+    state = SessionState(workspace)
+    wrapper = state.write_wrapper("true", BASH, keeps_state=True, cwd=workspace.work)
+    Path(workspace.state, f"{wrapper.stem}.cwd").write_text(written)
+    (note,) = state.keep(wrapper)
+    assert "outside" not in note
+    assert "the disk was full" in note
+
+
 def test_a_link_out_of_the_workspace_is_no_way_out(workspace: Workspace) -> None:
     state = SessionState(workspace)
     called(state, workspace, "ln -s /etc out; mkdir in; ln -s in alias; cd out")

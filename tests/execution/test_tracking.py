@@ -16,7 +16,7 @@ from satchel.execution.scripts import ScriptRequest
 from satchel.execution.shell import CodeSession
 from satchel.execution.shell_call import ShellRequest, ShellRun
 from satchel.execution.tracking import FileTracker
-from satchel.execution.workbench import Execution, Workbench
+from satchel.execution.workbench import Collected, Execution, Workbench
 from satchel.execution.workspace import Snapshot, Workspace, walk
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from tests.execution.shells import HOST, read
@@ -131,6 +131,21 @@ def test_a_directory_too_large_to_be_seen_whole_makes_nothing_up(
     assert paths(tracker.look()) == ["new"]
 
 
+def test_what_a_removal_lets_be_seen_was_not_made(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("satchel.execution.workspace._MOST_ENTRIES", 4)
+    tracker = FileTracker(workspace)
+    for name in "abcdefg":
+        put(workspace, name)
+    tracker.begin()
+    tracker.end()
+    tracker.begin()
+    seen = tracker._begun  # pyright: ignore[reportPrivateUsage] - which ones are seen, the file system decides
+    for name in sorted(seen)[:3]:
+        Path(workspace.work, name).unlink()
+    put(workspace, sorted(seen)[3], "other")
+    assert paths(tracker.end().made) == sorted(seen)[3:4]
+
+
 # The tools of a bench
 
 
@@ -235,7 +250,7 @@ async def test_a_log_is_no_file_that_was_produced(tmp_path: Path) -> None:
         assert done.files == ("go",)
         assert "- job-1.log" not in done.text
         await until_ended(code)
-        assert await bench.collect() == ()
+        assert await bench.collect() == Collected()
         assert list(kept(shelf, bench)) == ["go"]
 
 
@@ -253,7 +268,7 @@ async def test_nothing_is_looked_for_where_nothing_runs_beside_a_call(
     async with bench_in(tmp_path) as (bench, code, _):
         await run(code, "echo 1 > a")
         assert looks == 2
-        assert await bench.collect() == ()
+        assert await bench.collect() == Collected()
         assert looks == 2
     assert looks == 2
 
@@ -262,8 +277,8 @@ async def test_what_a_job_wrote_up_to_the_end_of_the_bench_is_kept(tmp_path: Pat
     async with bench_in(tmp_path) as (bench, code, shelf):
         await run(code, JOB, background=True)
         await until_written(code, "out.txt")
-        assert await bench.collect() == ("out.txt",)
-        assert await bench.collect() == ()
+        assert (await bench.collect()).files == ("out.txt",)
+        assert await bench.collect() == Collected()
         put(code.workspace, "out.txt", "later")
         await bench.aclose()
         assert kept(shelf, bench) == {"out.txt": b"later"}
@@ -275,8 +290,19 @@ async def test_what_a_command_made_that_was_broken_off_is_kept_at_the_end(tmp_pa
         await until_written(code, "out.txt")
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        assert await bench.collect() == ("out.txt",)
+        assert (await bench.collect()).files == ("out.txt",)
         assert kept(shelf, bench) == {"out.txt": b"half\n"}
+
+
+async def test_what_a_job_wrote_and_cannot_be_kept_is_said_with_the_reason(tmp_path: Path) -> None:
+    async with bench_in(tmp_path) as (bench, code, shelf):
+        await run(code, JOB, background=True)
+        await until_written(code, "out.txt")
+        put(code.workspace, "~odd")
+        made = await bench.collect()
+        assert made.files == ("out.txt",)
+        assert [(item.path, item.reason.partition(" ")[0]) for item in made.not_kept] == [("~odd", "has")]
+        assert set(kept(shelf, bench)) == {"out.txt"}
 
 
 # To try again

@@ -15,7 +15,7 @@ import pytest
 
 from satchel.errors import SandboxError
 from satchel.ports.execution import Confinement, Job, Launch, Network, Outcome, Shell
-from satchel.sandbox import canary
+from satchel.sandbox import canary, watch
 from satchel.sandbox import detect as module
 from satchel.sandbox.bubblewrap import GAP_DEVICES, BubblewrapExecutor
 from satchel.sandbox.canary import CANARIES, try_canaries
@@ -181,6 +181,13 @@ async def test_required_starts_nothing_where_nothing_holds_everything(monkeypatc
         await found.executor.run(Launch(command=("true",), purpose="script", cwd="/"))
     assert caught.value.code == "sandbox-unavailable"
     assert "no OS sandbox" in caught.value.message
+
+
+async def test_a_full_disk_is_not_taken_for_a_host_without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "FREE_BYTES", 1 << 60)
+    reason = (await detect("required")).executor.unavailable_reason
+    assert "Make room" in reason
+    assert "Install bubblewrap" not in reason
 
 
 async def test_unconfined_still_takes_what_holds_a_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,9 @@ import pytest
 from satchel.errors import SandboxError
 from satchel.ports.execution import Launch, Limits, Outcome
 from satchel.sandbox import watch
+from satchel.sandbox.bubblewrap import BubblewrapExecutor
+from satchel.sandbox.landlock import LandlockExecutor
+from satchel.sandbox.namespaces import NamespaceExecutor
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from satchel.sandbox.watch import require_room
 from satchel.scratch.measuring import measure
@@ -183,4 +186,8 @@ async def test_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(SandboxError) as caught:
         await asyncio.to_thread(require_room, launch)
     assert caught.value.code == "launch-failed"
+    for executor in (BubblewrapExecutor(), NamespaceExecutor(), LandlockExecutor()):
+        if executor.can_run:
+            with pytest.raises(SandboxError, match="are free"):
+                await executor.run(launch)
     assert (await ran(tmp_path, "")).stopped == "written"

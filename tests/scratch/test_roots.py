@@ -14,6 +14,7 @@ from typing import IO
 import pytest
 
 from satchel.scratch.roots import new_root, remove_root, sweep
+from tests.backends import needs_root
 
 HOLDS = """
 import sys
@@ -131,8 +132,8 @@ def test_odd_things_of_such_a_name_hold_nobody_up(tmp_path: Path, kind: str) -> 
     assert names(tmp_path) == [PLANTED]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make what belongs to another user")
 def test_what_another_user_planted_stays(tmp_path: Path) -> None:
+    needs_root()
     planted = tmp_path / PLANTED
     planted.mkdir(mode=0o700)
     (planted / "kept").touch()

@@ -71,8 +71,8 @@ class Output:
     def finish(self, produced: Produced, execution: Execution | None) -> bool:
         """Whether all of them are where they were wanted."""
         if self._folder is None:
-            if produced.paths:
-                say(f"note: files were made and not kept: {listed(produced.paths)}; --output-dir DIR keeps them.")
+            if produced.unsaved:
+                say(f"note: files were made and not kept: {listed(produced.unsaved)}; --output-dir DIR keeps them.")
             return True
         saved = produced.save(execution.artifacts if execution else None, self._folder, overwrite=self._overwrite)
         tell_saved(saved, self._folder)

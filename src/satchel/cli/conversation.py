@@ -110,7 +110,8 @@ class Conversation:
     async def collect(self) -> None:
         """Adds to what was produced what programs in the background have written by now."""
         if self.bench is not None:
-            self.produced.add(self.bench.shelf_id, await self.bench.collect())
+            made = await self.bench.collect()
+            self.produced.add(self.bench.shelf_id, made.files, made.not_kept)
 
     async def turn(self, text: str, view: ChatView) -> None:
         """Asks, and shows the answer. One that is cancelled is kept as far as it came, one that fails is forgotten."""

@@ -10,7 +10,7 @@ from satchel.cli.console import bytes_text, line, say
 from satchel.engine.events import ToolFinished, TurnDone, TurnEvent
 from satchel.engine.request import Principal
 from satchel.errors import SetupError
-from satchel.execution.artifacts import Artifacts
+from satchel.execution.artifacts import Artifacts, NotKept
 from satchel.execution.saving import Saved, save_made
 
 _MOST_SHOWN = 8
@@ -27,17 +27,16 @@ class Produced:
     def note(self, event: TurnEvent) -> None:
         """One event."""
         if isinstance(event, ToolFinished | TurnDone):
-            self.add(event.run, event.files)
-        if isinstance(event, ToolFinished) and event.run and event.not_kept:
-            refused = {item.path: item.reason for item in event.not_kept}
-            self._files.setdefault(event.run, {}).update(refused)
-            self._unsaved.update(dict.fromkeys(refused))
+            self.add(event.run, event.files, event.not_kept)
 
-    def add(self, run: str, files: Sequence[str]) -> None:
-        """Files that are kept under ``run``, "" for none that are."""
-        if run and files:
-            self._files.setdefault(run, {}).update(dict.fromkeys(files, ""))
+    def add(self, run: str, files: Sequence[str], not_kept: Sequence[NotKept]) -> None:
+        """Files that are kept under ``run``, "" for none that are, and those that cannot be."""
+        if run and (files or not_kept):
+            refused = {item.path: item.reason for item in not_kept}
+            self._files.setdefault(run, {}).update({**dict.fromkeys(files, ""), **refused})
             self._unsaved.update(dict.fromkeys(files))
+            for path in refused:
+                self._unsaved.pop(path, None)
 
     def clear(self) -> None:
         """Forgets all."""
@@ -51,7 +50,7 @@ class Produced:
 
     @property
     def unsaved(self) -> tuple[str, ...]:
-        """Those of which nobody has a copy as they are now."""
+        """Those of which nobody has a copy as they are now, and which can be copied."""
         return tuple(self._unsaved)
 
     def save(self, shelf: Artifacts | None, folder: str, *, overwrite: bool = False) -> tuple[Saved, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 
 from satchel.cli.console import bytes_text, line, printable, say
 from satchel.cli.produced import listed
@@ -18,6 +19,7 @@ from satchel.engine.events import (
     TurnEvent,
     TurnStarted,
 )
+from satchel.execution.artifacts import NotKept
 from satchel.tools.access import FULL_TOOL, LIST_TOOL, READ_TOOL, SEARCH_TOOL
 from satchel.tools.files import READ_FILE
 
@@ -103,8 +105,13 @@ class TurnView:
             self.line("why", _cut(event.reason, _LABEL))
         if event.run and event.files:
             self.line("made", listed(event.files))
-        for item in event.not_kept[:_MOST_NAMED]:
+        self._not_kept(event.not_kept)
+
+    def _not_kept(self, items: Sequence[NotKept]) -> None:
+        for item in items[:_MOST_NAMED]:
             self.line("note", f"{item.path} cannot be saved: it {item.reason}")
+        if len(items) > _MOST_NAMED:
+            self.line("note", f"{len(items) - _MOST_NAMED} more cannot be saved")
 
     def _text(self, text: str) -> None:
         sys.stdout.write(self.painted(text))
@@ -114,8 +121,9 @@ class TurnView:
 
     def _done(self, event: TurnDone) -> None:
         self.end_answer()
-        if event.run:
+        if event.run and event.files:
             self.line("made", f"in the background: {listed(event.files)}")
+        self._not_kept(event.not_kept)
         usage = event.usage
         cached = f" ({usage.cached_tokens} from cache)" if usage.cached_tokens else ""
         self.cost(

@@ -129,7 +129,7 @@ class SkillsChatClient:
                 hint="Get them from /api/code/artifacts/{run}/{path} there, with the same key.",
             )
         made: dict[str, dict[str, str]] = {}
-        for item in response.skill_invocations:
+        for item in (*response.skill_invocations, response):
             files = {**dict.fromkeys(item.files, ""), **{lost.path: lost.reason for lost in item.not_kept}}
             made.setdefault(item.run, {}).update(files)
         execution = self._local.execution if self._local else None

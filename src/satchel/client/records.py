@@ -132,6 +132,8 @@ class SkillsChatResponse:
         finish: Why the answer ended: "stop", "length", "tool_calls" or "content_filter".
         delivery: Who ran the loop.
         continuation: For ``SkillsChatRequest.continuation``; "" when the transcript says it all.
+        files: What programs in the background made and no invocation names, kept as ``run``; ``not_kept`` were made so,
+            too, each with the reason.
     """
 
     content: str
@@ -146,3 +148,6 @@ class SkillsChatResponse:
     finish: Finish
     delivery: Delivery
     continuation: str = ""
+    files: tuple[str, ...] = ()
+    run: str = ""
+    not_kept: tuple[NotKept, ...] = ()

@@ -44,6 +44,7 @@ class ServerEvents:
         self._finished = 0
         self._loaded: set[str] = set()
         self._files: set[str] = set()
+        self._refused: set[str] = set()
         self._summary: _Object = {}
 
     def feed(self, event: TurnEvent) -> list[TurnEvent]:
@@ -77,7 +78,7 @@ class ServerEvents:
             self._round = event.round + 1
         if isinstance(event, ToolFinished):
             self._finished += 1
-            self._files.update(event.files)
+            self._tell(event)
         if isinstance(event, SkillLoaded):
             self._loaded.add(event.ref.name)
         return [event]
@@ -94,13 +95,11 @@ class ServerEvents:
         summary = self._summary
         by_round = tuple(decode_usage(item) for item in _objects(summary.get("rounds"))) or event.usage_by_round
         late = [_tool_finished(item) for item in _objects(summary.get("invocations"))[self._finished :]]
-        self._files.update(path for event in late for path in event.files)
-        made = [
-            (_text(item, "run"), path)
-            for item in _objects(summary.get("artifacts"))
-            for path in _texts(item.get("files"))
-        ]
-        behind = [(run, path) for run, path in made if path not in self._files]
+        for call in late:
+            self._tell(call)
+        runs = _objects(summary.get("artifacts"))
+        behind = [path for item in runs for path in _texts(item.get("files")) if path not in self._files]
+        lost = [item for run in runs for item in _not_kept(run) if item.path not in self._refused]
         names = summary.get("skills")
         unseen = [
             SkillLoaded(round=1, ref=_ref(name), how="read", bytes=0)
@@ -113,10 +112,15 @@ class ServerEvents:
             rounds=len(by_round),
             usage_by_round=by_round,
             continuation=_text(summary, "continuation"),
-            files=tuple(path for _, path in behind),
-            run=behind[0][0] if behind else "",
+            files=tuple(behind),
+            not_kept=tuple(lost),
+            run=_text(runs[0], "run") if behind or lost else "",
         )
         return [*unseen, *late, done]
+
+    def _tell(self, call: ToolFinished) -> None:
+        self._files.update(call.files)
+        self._refused.update(item.path for item in call.not_kept)
 
 
 def _tool_started(step: _Object) -> ToolStarted:
@@ -142,9 +146,7 @@ def _tool_finished(step: _Object) -> ToolFinished:
         code=_text(step, "code"),
         files=_texts(step.get("files")),
         run=_text(step, "run"),
-        not_kept=tuple(
-            NotKept(path=_text(item, "path"), reason=_text(item, "reason")) for item in _objects(step.get("not_kept"))
-        ),
+        not_kept=_not_kept(step),
     )
 
 
@@ -176,6 +178,11 @@ _STEPS: Mapping[str, Callable[[_Object], TurnEvent]] = {
     "skill_loaded": _skill_loaded,
     "round_finished": _round_finished,
 }
+
+
+def _not_kept(told: _Object) -> tuple[NotKept, ...]:
+    items = _objects(told.get("not_kept"))
+    return tuple(NotKept(path=_text(item, "path"), reason=_text(item, "reason")) for item in items)
 
 
 def _ref(name: str) -> SkillRef:

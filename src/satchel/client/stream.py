@@ -67,6 +67,9 @@ class SkillsChatStream:
             finish=done.finish,
             delivery=self.delivery,
             continuation=done.continuation if self.delivery == "server" else "",
+            files=done.files,
+            run=done.run,
+            not_kept=done.not_kept,
         )
 
     def _note(self, event: TurnEvent) -> None:

@@ -248,8 +248,8 @@ async def _settled(text: str, *, is_over: bool) -> tuple[dict[str, Json] | None,
 
 
 def _reason(result: ToolResult) -> str:
-    """The first line of what the model is told of a failure."""
-    told = "" if result.ok else result.text.removeprefix("Error: ").strip()
+    """The first line of what the model is told of a failure; "" of a program that failed without a word."""
+    told = "" if result.ok or result.exit_code is not None else result.text.removeprefix("Error: ").strip()
     return one_line(told.partition("\n")[0])[:_REASON_CHARS]
 
 

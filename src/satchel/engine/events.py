@@ -155,7 +155,7 @@ class TurnDone(Event):
     that carries it gets them back in the place of what the client saw; "" when the client saw all there is.
     ``extra`` is what the model server said at the end of the last generation, for a face of the same format.
     ``files`` were written by programs in the background that no call has told of; ``run`` is where they can be fetched
-    under, "" when nothing is kept.
+    under, "" when nothing is kept. ``not_kept`` were written so, too, and cannot be had.
     """
 
     finish: Finish
@@ -168,6 +168,7 @@ class TurnDone(Event):
     continuation: str = ""
     extra: Extra = field(default_factory=_no_extra)
     files: tuple[str, ...] = ()
+    not_kept: tuple[NotKept, ...] = ()
     run: str = ""
 
 

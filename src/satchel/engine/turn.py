@@ -32,6 +32,7 @@ from satchel.engine.limits import LoopLimits
 from satchel.engine.request import TurnRequest
 from satchel.engine.round import Partition, Round
 from satchel.errors import UpstreamError
+from satchel.execution.workbench import Collected
 from satchel.ports.models import ModelClient
 from satchel.tools.base import ToolContext
 
@@ -304,7 +305,7 @@ class Turn:
     ) -> TurnDone:
         transcript = tuple(self._messages[len(self._plan.messages) :])
         bench = self._plan.request.workbench
-        files = await bench.collect() if bench else ()
+        made = await bench.collect() if bench else Collected()
         return TurnDone(
             agent=self._agent,
             round=number,
@@ -317,8 +318,9 @@ class Turn:
             transcript=transcript,
             continuation=self._plan.keep("".join(self._shown), theirs, transcript),
             extra=self._extra,
-            files=files,
-            run=bench.shelf_id if bench and files else "",
+            files=made.files,
+            not_kept=made.not_kept,
+            run=bench.shelf_id if bench and (made.files or made.not_kept) else "",
         )
 
 

@@ -16,10 +16,11 @@ from typing import BinaryIO
 
 from satchel.errors import PathError
 from satchel.execution.workspace import ProducedFile, Workspace
-from satchel.pathguard import open_inside
+from satchel.pathguard import open_inside, split_path
 from satchel.scratch.roots import new_root, remove_root
 
 _CHUNK = 1024 * 1024
+_NO_ROOM = "had no room beside what is kept already"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class Artifacts:
     """A shelf of at most ``max_bytes`` and ``max_files``, each file for ``ttl_s`` seconds.
 
     The oldest of the owner who has the most make room. It is a private directory below ``base`` that ``close`` removes.
-    The newer version of a path replaces the older.
+    The newer version of a path replaces the older, also when it cannot be kept itself.
     """
 
     def __init__(
@@ -101,8 +102,13 @@ class Artifacts:
                 kept.append(done)
                 size += done.bytes
             else:
+                self._discard(owner, run, file.path)
                 refused.append(NotKept(path=printable(file.path), reason=done))
-        return Kept(files=tuple(kept), refused=tuple(refused))
+        with self._lock:
+            there = {item.id for item in kept} & self._kept.keys()
+        # Where others have much, the last ones of a call may have taken the room of its first ones.
+        lost = [NotKept(path=item.path, reason=_NO_ROOM) for item in kept if item.id not in there]
+        return Kept(files=tuple(item for item in kept if item.id in there), refused=(*lost, *refused))
 
     def find(self, owner: str, run: str, path: str) -> Artifact | None:
         """The newest file of that very path, None when there never was one, it is gone or another owner's."""
@@ -151,6 +157,8 @@ class Artifacts:
             return "has a name that is no UTF-8 text"
         if "\\" in path:  # which opens a file in a directory, perhaps a hidden one, and is saved as one
             return "has a name with a backslash"
+        if not _is_plain(path):
+            return "has a name that means something else on other systems"
         try:
             source = open_inside(workspace.work, path)
         except PathError:
@@ -164,7 +172,7 @@ class Artifacts:
             artifact_id = secrets.token_urlsafe(18)
             with self._lock:
                 if not self._reserve(artifact_id, size, (owner, run, path)):
-                    return "had no room beside what is kept already"
+                    return _NO_ROOM
             kept = None
             is_whole = False
             try:
@@ -184,8 +192,7 @@ class Artifacts:
         """Whether there is room for it now; then it counts until it is kept or given up."""
         if self._max_files == 0:
             return False
-        for item in [item for item in self._kept.values() if (item.owner, item.run, item.path) == place]:
-            self._drop(item.id)
+        self._drop_place(*place)
         self._coming[artifact_id] = (place[0], size)
         if self._sweep():
             return True
@@ -221,9 +228,9 @@ class Artifacts:
         while True:
             sizes = {owner: held.get(owner, []) + coming.get(owner, []) for owner in {*held, *coming}}
             if sum(map(sum, sizes.values())) > self._max_bytes:
-                most = max(sizes, key=lambda owner: sum(sizes[owner]))
+                most = max(sizes, key=lambda owner: (sum(sizes[owner]), owner in coming))
             elif sum(map(len, sizes.values())) > self._max_files:
-                most = max(sizes, key=lambda owner: len(sizes[owner]))
+                most = max(sizes, key=lambda owner: (len(sizes[owner]), owner in coming))
             else:
                 return True
             if not held.get(most):
@@ -231,6 +238,15 @@ class Artifacts:
             # Nobody's files go because of what somebody else makes.
             self._drop(next(item.id for item in self._kept.values() if item.owner == most))
             del held[most][0]
+
+    def _discard(self, owner: str, run: str, path: str) -> None:
+        with self._lock:
+            self._drop_place(owner, run, path)
+
+    def _drop_place(self, owner: str, run: str, path: str) -> None:
+        place = owner, run, path
+        for item in [item for item in self._kept.values() if (item.owner, item.run, item.path) == place]:
+            self._drop(item.id)
 
     def _drop(self, artifact_id: str) -> None:
         self._unlink(artifact_id)
@@ -242,6 +258,14 @@ class Artifacts:
 
     def _place(self, artifact_id: str) -> str:
         return os.path.join(self._root, artifact_id)
+
+
+def _is_plain(path: str) -> bool:
+    """Whether the path guard takes it for this very path and no other."""
+    try:
+        return "/".join(split_path(path)) == path
+    except PathError:
+        return False
 
 
 def _size(count: int) -> str:

@@ -13,6 +13,7 @@ from satchel.execution.files import WorkFiles
 from satchel.execution.ledger import ReadLedger
 from satchel.execution.numbered import line_count, numbered
 from satchel.execution.publish import Change
+from satchel.execution.room import Room
 from satchel.execution.syntax import MOST_FILES, SyntaxChecker
 from satchel.execution.tracking import FileTracker
 from satchel.execution.workspace import Workspace
@@ -37,7 +38,7 @@ class Done:
 class FileSession:
     """The files of one workspace for one conversation. Without a ``checker``, nothing is parsed after a change.
 
-    ``tracker`` is what all tools of the workspace share.
+    ``tracker`` is what all tools of the workspace share. While there is no ``room``, nothing is written.
 
     Every method raises ``FileError`` or ``PathError``, and then nothing was changed.
     """
@@ -49,11 +50,13 @@ class FileSession:
         ledger: ReadLedger,
         checker: SyntaxChecker | None = None,
         tracker: FileTracker | None = None,
+        room: Room | None = None,
     ) -> None:
         self._files = WorkFiles(workspace)
         self._ledger = ledger
         self._checker = checker
         self._tracker = tracker
+        self._room = room
         # Calls of one round run together: each is worked out on what the one before it left.
         self._one_at_a_time = asyncio.Lock()
 
@@ -161,6 +164,12 @@ class FileSession:
         return Done(text="\n".join(parts), path=written[0] if len(written) == 1 else "", files=written)
 
     def _publish(self, planned: Planned) -> None:
+        if self._room is not None and planned.written and self._room.is_full():
+            raise FileError(
+                "write-failed",
+                "All conversations here have filled the disk space that they share; nothing was written.",
+                hint="There is room again when some of these conversations have ended.",
+            )
         self._files.publish(planned.changes)
         if self._tracker is not None:
             self._tracker.wrote(change.path for change in planned.changes)

@@ -68,7 +68,7 @@ def file_lines(title: str, files: Sequence[ProducedFile]) -> list[str]:
 def why_it_failed(outcome: Outcome) -> str:
     """One line: what the host stopped it for, or what the program itself says first; "" when that is nothing.
 
-    What ended a program of Python stands last.
+    What ended a program of Python stands last, and so does what a program says below how it is used.
     """
     if outcome.exit_code is None:
         return how_it_ended(outcome)
@@ -76,7 +76,8 @@ def why_it_failed(outcome: Outcome) -> str:
     lines = [text_line for text_line in text.splitlines() if text_line.strip()]
     if not lines:
         return ""
-    return one_line(lines[-1 if any(said.startswith(_TRACEBACK) for said in lines) else 0])[:_REASON_CHARS]
+    is_last = any(said.startswith(_TRACEBACK) for said in lines) or lines[0].startswith("usage:")
+    return one_line(lines[-1 if is_last else 0])[:_REASON_CHARS]
 
 
 def how_it_ended(outcome: Outcome) -> str:

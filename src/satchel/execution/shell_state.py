@@ -57,8 +57,8 @@ _ESCAPED = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-
 _NAMED = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 _UNSAVED = (
-    "The shell of this command was gone before it could be asked, so its directory and exports were not kept: "
-    "the next command begins as this one did."
+    "The shell of this command was gone before it could be asked, or the disk was full, so its directory and "
+    "exports were not kept: the next command begins as this one did."
 )
 _OUTSIDE = (
     "It ended outside the working directory or in a directory that cannot be entered, and neither is kept: "
@@ -203,7 +203,8 @@ class SessionState:
         exports = parse_exports(env) if env is not None else None
         if was_reset:
             self.mark_reset()
-        if cwd is None:
+        # Where the disk is full, there is a file and nothing in it, or a part.
+        if cwd is None or not cwd.endswith("\n"):
             notes.append(_UNSAVED)
         else:
             at = cwd.removesuffix("\n")

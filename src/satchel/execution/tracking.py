@@ -7,6 +7,7 @@ what was there after the last one counts too.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -42,6 +43,8 @@ class FileTracker:
         self._left: dict[str, Stamp] = {}
         self._collected: dict[str, Stamp] = {}
         self._begun: Snapshot = {}
+        self._began_ns = 0
+        self._saw_all = True
         # A directory too large to be seen whole shows other files each time: they need not be new.
         self._was_whole = self._is_whole = True
         self.is_open = False
@@ -53,7 +56,9 @@ class FileTracker:
 
     def begin(self) -> None:
         """A call begins. ``is_open`` until ``end``; ``changes`` has grown when files are others than when one ended."""
+        self._began_ns = time.time_ns()
         self._begun = self._look()
+        self._saw_all = self._is_whole
         if not self._is_known:
             self._settle(self._begun)
         self.changes += self._begun != self._left
@@ -63,7 +68,7 @@ class FileTracker:
         """The call has ended: what it made, and what was there already when it began and nobody had heard of."""
         since = self._news(self._begun)
         now = self._look()
-        made = [path for path, stamp in now.items() if self._begun.get(path) != stamp]
+        made = [path for path, stamp in now.items() if self._is_made(path, stamp)]
         self.changes += now != self._begun
         told = [path for path in since if path in now and self._begun[path] == now[path]]
         self._settle(now)
@@ -97,6 +102,12 @@ class FileTracker:
     def _look(self) -> Snapshot:
         found, self._is_whole = walk(self._workspace)
         return {path: stamp for path, stamp in found.items() if path not in self._ignored}
+
+    def _is_made(self, path: str, stamp: Stamp) -> bool:
+        before = self._begun.get(path)
+        # What was removed may have left others to be seen that were there before.
+        is_new = before is not None or self._saw_all or stamp[1] >= self._began_ns
+        return is_new and before != stamp
 
     def _news(self, now: Snapshot) -> list[str]:
         if not (self._was_whole and self._is_whole):

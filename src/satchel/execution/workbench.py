@@ -8,6 +8,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 
 from satchel.errors import SandboxError
@@ -30,6 +31,14 @@ from satchel.scratch.graves import settle
 logger = logging.getLogger("satchel.execution")
 
 _SETTLED_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """What programs in the background have written: ``files`` can be had by their paths, ``not_kept`` cannot."""
+
+    files: tuple[str, ...] = ()
+    not_kept: tuple[NotKept, ...] = ()
 
 
 class Workbench:
@@ -73,8 +82,8 @@ class Workbench:
         if self.code is not None:
             await self.keep(self.code.workspace, [ProducedFile(path=path, bytes=0) for path in paths])
 
-    async def collect(self) -> tuple[str, ...]:
-        """Keeps what runs in the background has written and no call has told of; the paths of those that can be had.
+    async def collect(self) -> Collected:
+        """Keeps what runs in the background has written and no call has told of.
 
         The model hears of them in the result of its next call.
         """
@@ -82,16 +91,17 @@ class Workbench:
             self.not_kept = ()
             return await self._collect()
 
-    async def _collect(self) -> tuple[str, ...]:
+    async def _collect(self) -> Collected:
         code, tracker = self.code, self.tracker
         # Where nothing runs beside a call, there is nothing to look for.
         if code is None or tracker is None or not (code.jobs.logs or tracker.is_open):
-            return ()
+            return Collected()
         found = await asyncio.to_thread(tracker.collect)
         if found:
             await self.keep(code.workspace, found)
         refused = {item.path for item in self.not_kept}
-        return tuple(file.path for file in found if printable(file.path) not in refused)
+        files = tuple(file.path for file in found if printable(file.path) not in refused)
+        return Collected(files=files, not_kept=self.not_kept)
 
     async def forget(self) -> None:
         """Removes what was kept of it."""
@@ -113,7 +123,7 @@ class Execution:
 
     ``host`` is the environment of this process, of which only an allow-list is passed on. Workspaces are made below
     ``base``, the directory for temporary files when it is None; together they hold at most half of what was free there
-    when the first program ran.
+    when the first program ran or the first file was written.
     """
 
     def __init__(
@@ -126,7 +136,8 @@ class Execution:
         base: str | None = None,
     ) -> None:
         self.executor = executor
-        self._roomy = RoomyExecutor(executor, Room(base))
+        self._room = Room(base)
+        self._roomy = RoomyExecutor(executor, self._room)
         self.options = options
         self.artifacts = artifacts
         self._host = dict(os.environ if host is None else host)
@@ -158,7 +169,9 @@ class Execution:
                 checker = SyntaxChecker(self.executor, workspace, self._host) if may_run else None
                 bench.tracker = FileTracker(workspace)
                 ledger = ReadLedger(is_enforced=options.read_first)
-                bench.files = FileSession(workspace, ledger=ledger, checker=checker, tracker=bench.tracker)
+                bench.files = FileSession(
+                    workspace, ledger=ledger, checker=checker, tracker=bench.tracker, room=self._room
+                )
                 # It looks for the shell on disk.
                 bench.code = await asyncio.to_thread(
                     CodeSession,

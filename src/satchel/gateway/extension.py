@@ -11,8 +11,7 @@ from satchel.chat.events import Usage
 from satchel.engine.events import Notice, SkillLoaded, ToolFinished, TurnDone, TurnEvent
 
 MOST_FILES = 100
-"""Names of produced files that one place of an answer has; the list of the run has all."""
-"""Most names of one run: an answer stays small."""
+"""Names of produced files that one place of an answer has, which stays small; the list of the run has all."""
 
 
 class NoticeBody(BaseModel):
@@ -37,7 +36,7 @@ class ProducedBody(BaseModel):
     not_kept: list[NotKeptBody] | None = None
 
 
-def produced(event: ToolFinished) -> dict[str, object]:
+def produced(event: ToolFinished | TurnDone) -> dict[str, object]:
     """``files`` with their ``run``, and ``not_kept``: each where there are any."""
     files = {"files": list(event.files[:MOST_FILES]), "run": event.run} if event.files and event.run else {}
     refused = [asdict(item) for item in event.not_kept[:MOST_FILES]]
@@ -63,7 +62,7 @@ class Extension:
             for path in event.files:
                 files[path] = None
                 refused.pop(path, None)
-            for item in event.not_kept if isinstance(event, ToolFinished) else ():
+            for item in event.not_kept:
                 refused[item.path] = item.reason
                 files.pop(item.path, None)
 

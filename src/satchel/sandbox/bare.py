@@ -21,6 +21,7 @@ from satchel.sandbox.outer import OuterJob
 from satchel.sandbox.pipes import everything
 from satchel.sandbox.process import ProcessJob, start_process
 from satchel.sandbox.spawn import in_starter
+from satchel.sandbox.watch import require_room
 
 _ENDING_S = 5.0  # for the kernel to end what is inside
 
@@ -135,7 +136,12 @@ async def start_bare(modules: tuple[str, ...], prepare: Callable[[], Prepared], 
     Raises:
         SandboxError: sandbox-unavailable, when the child could not confine itself; launch-failed.
     """
-    plan_fd, on_end = await in_starter(partial(_made, modules, prepare), _let_go)
+
+    def checked() -> Prepared:
+        require_room(launch)
+        return prepare()
+
+    plan_fd, on_end = await in_starter(partial(_made, modules, checked), _let_go)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, on_end)
         job, reading = await _spawn(plan_fd, launch)

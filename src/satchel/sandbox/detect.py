@@ -24,8 +24,11 @@ Mode = Literal["required", "preferred", "off"]
 
 _TRIED_AGAIN_S = 60.0
 _HINT = "Install bubblewrap (Debian: apt install bubblewrap) and allow user namespaces; satchel doctor says more."
+_NO_ROOM = "are free where the program may write"
+_MAKE_ROOM = "Make room in the directory for temporary files (TMPDIR names it) and start again."
 # Words of the kernel and of bubblewrap, and what an operator can do.
 _HINTS = (
+    (_NO_ROOM, _MAKE_ROOM),
     ("max_*_namespaces", "Let the kernel make user namespaces: sysctl user.max_user_namespaces=15000."),
     ("unshare: No space left", "Let the kernel make user namespaces: sysctl user.max_user_namespaces=15000."),
     ("No permissions to create new namespace", "A container has to allow user namespaces in its seccomp profile."),
@@ -107,7 +110,7 @@ async def detect(mode: Mode, *, unconfined: bool = False, bwrap_floor: str = "")
     reports = tuple(replace(report, is_chosen=executor is best) for executor, report in tried)
     if best is None:
         reasons = "; ".join(f"{report.backend}: {report.reason or 'it leaves gaps'}" for report in reports)
-        hint = _HINT if sys.platform == "linux" else "satchel doctor says more."
+        hint = _MAKE_ROOM if _NO_ROOM in reasons else _HINT if sys.platform == "linux" else "satchel doctor says more."
         reason = f"There is no OS sandbox on this host that holds everything, and one is required ({reasons}). {hint}"
         return Detected(executor=UnavailableExecutor(reason), report=(*reports, _none(bare, is_chosen=False)))
     chosen = HostsExecutor(best) if best.confinement.hosts else best

@@ -33,7 +33,7 @@ from satchel.gateway.sessions import Session
 
 Frame = dict[str, object]
 
-_LAST = ("tool_calls", "usage", "finish", "continuation", "files", "run")
+_LAST = ("tool_calls", "usage", "finish", "continuation", "files", "run", "not_kept")
 _LOST = Notice(
     code="session-not-kept",
     message="The session was deleted, or has become larger than what is kept: it cannot be gone on with.",
@@ -144,9 +144,7 @@ class _Answer:
             frames.append({"tool_calls": _calls(done.client_calls)})
         rounds = [encode_usage(usage) for usage in done.usage_by_round]
         frames.append({"usage": {**encode_usage(done.usage), "rounds": rounds}})
-        end: Frame = {"done": True, "finish": done.finish}
-        if done.run:
-            end |= {"files": list(done.files[:MOST_FILES]), "run": done.run}
+        end: Frame = {"done": True, "finish": done.finish, **produced(done)}
         if done.continuation and self._held is None:
             end["continuation"] = done.continuation
         return [*frames, end]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from satchel.gateway.extension import NoticeBody
+from satchel.gateway.extension import NoticeBody, NotKeptBody
 from satchel.gateway.fields import MAX_MESSAGES, MAX_TOOLS, SkillFields
 
 NEW = "new"
@@ -53,7 +53,7 @@ class ClientCallBody(BaseModel):
 class StepBody(BaseModel):
     """A call that was answered here: the tool, whose call it was, what it was about, and in which round.
 
-    ``files`` were produced and can be had under ``run``; both are absent when there are none.
+    ``files`` were produced and can be had under ``run``, ``not_kept`` cannot; each is absent when there are none.
     """
 
     skill_step: str
@@ -64,6 +64,7 @@ class StepBody(BaseModel):
     round: int
     files: list[str] | None = None
     run: str | None = None
+    not_kept: list[NotKeptBody] | None = None
 
 
 class LoadedBody(BaseModel):
@@ -93,7 +94,7 @@ class TurnBody(BaseModel):
 
     ``usage`` is summed over all generations of the turn; its ``rounds`` has one entry a generation. ``confinement`` is
     absent where no program can run. ``files`` were written in the background and are in no step; they can be had under
-    ``run``, and both are absent when there are none.
+    ``run``, ``not_kept`` were too and cannot; each is absent when there are none.
     """
 
     session: str | None
@@ -111,6 +112,7 @@ class TurnBody(BaseModel):
     continuation: str | None = None
     files: list[str] | None = None
     run: str | None = None
+    not_kept: list[NotKeptBody] | None = None
 
 
 class SessionBody(BaseModel):
