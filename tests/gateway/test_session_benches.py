@@ -11,6 +11,7 @@ import pytest
 
 from satchel.engine.pinned import PinnedSkills
 from satchel.engine.request import SkillSelection
+from satchel.execution.artifacts import Artifacts
 from satchel.execution.options import ExecutionOptions
 from satchel.execution.workbench import Execution, Workbench
 from satchel.gateway.sessions import Session, Sessions
@@ -219,6 +220,50 @@ async def test_a_turn_that_outlives_the_server_removes_its_own(tmp_path: Path) -
         await sessions.aclose()
         assert len(names(tmp_path)) == 1
     assert names(tmp_path) == []
+
+
+class Slow(Workbench):
+    """Ends when it is let to."""
+
+    begun: asyncio.Event
+    go_on: asyncio.Event
+
+    async def aclose(self) -> None:
+        self.begun.set()
+        await self.go_on.wait()
+        await super().aclose()
+
+
+@pytest.mark.parametrize("in_turn", [True, False])
+async def test_the_files_of_a_deleted_session_go_when_nobody_waits_for_it(tmp_path: Path, in_turn: bool) -> None:
+    shelf = await asyncio.to_thread(lambda: Artifacts(base=str(tmp_path)))
+    execution = Execution(UnconfinedExecutor(), CODE, base=str(tmp_path), host={}, artifacts=shelf)
+    sessions = Sessions(idle_s=60)
+    bench = await bench_of(execution, sessions, "a")
+    bench.__class__ = Slow
+    assert isinstance(bench, Slow)
+    bench.begun, bench.go_on = asyncio.Event(), asyncio.Event()
+    assert bench.files is not None
+    await bench.files.write("x", "7\n")
+    await bench.keep_written(["x"])
+    assert len(shelf.of("me", bench.run_id)) == 1
+
+    async def ended() -> None:
+        if not in_turn:
+            await sessions.drop("me", "a")
+            return
+        async with sessions.claim("me", "a", is_new=False):
+            await sessions.drop("me", "a")
+            await bench.keep_written(["x"])
+
+    ending = asyncio.create_task(ended())
+    await bench.begun.wait()
+    ending.cancel()
+    bench.go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert shelf.of("me", bench.run_id) == ()
+    await asyncio.to_thread(shelf.close)
 
 
 async def test_a_turn_goes_on_while_what_others_left_is_being_removed(

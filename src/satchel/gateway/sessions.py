@@ -123,9 +123,11 @@ class Sessions:
         if not self._shelf.drop(owner, session_id) and claim is None:
             raise _no_such()
         bench = claim.bench if claim else self._benches.get(key)
-        await self.sweep()
-        if bench is not None:
-            await bench.forget()
+        try:
+            await self.sweep()
+        finally:
+            if bench is not None:
+                await unhindered(bench.forget())
 
     async def sweep(self) -> None:
         """Forgets what was not used in time, and removes what sessions that are gone have left behind."""
@@ -161,9 +163,11 @@ class Sessions:
             if claim.bench is not None:
                 self._benches[key] = claim.bench
             del self._claims[key]
-            await self.sweep()
-            if claim.is_deleted and claim.bench is not None:
-                await unhindered(claim.bench.forget())
+            try:
+                await self.sweep()
+            finally:
+                if claim.is_deleted and claim.bench is not None:
+                    await unhindered(claim.bench.forget())
 
     def _put(self, owner: str, session: Session, bench: Workbench | None) -> bool:
         tools = sum(len(tool.description) + estimate_json(dict(tool.parameters)) for tool in session.tools)
