@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from satchel.errors import SandboxError
 from satchel.execution import tracking
 from satchel.execution.artifacts import Artifacts
 from satchel.execution.options import ExecutionOptions
@@ -18,6 +19,8 @@ from satchel.execution.shell_call import ShellRequest, ShellRun
 from satchel.execution.tracking import FileTracker
 from satchel.execution.workbench import Collected, Execution, Workbench
 from satchel.execution.workspace import Snapshot, Workspace, walk
+from satchel.ports.execution import Executor, Launch, Outcome
+from satchel.sandbox.process import ProcessJob
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from tests.execution.shells import HOST, read
 from tests.support import write_skill
@@ -151,11 +154,13 @@ def test_what_a_removal_lets_be_seen_was_not_made(workspace: Workspace, monkeypa
 
 @asynccontextmanager
 async def bench_in(
-    base: Path, *, options: ExecutionOptions | None = None
+    base: Path, *, options: ExecutionOptions | None = None, executor: Executor | None = None
 ) -> AsyncGenerator[tuple[Workbench, CodeSession, Artifacts]]:
     shelf = await asyncio.to_thread(lambda: Artifacts(base=str(base)))
     given = options or ExecutionOptions(code=True, scripts=True, unconfined=True, sandbox="off")
-    bench = await Execution(UnconfinedExecutor(), given, host=HOST, artifacts=shelf, base=str(base)).open("me")
+    bench = await Execution(executor or UnconfinedExecutor(), given, host=HOST, artifacts=shelf, base=str(base)).open(
+        "me"
+    )
     assert bench.code is not None
     try:
         yield bench, bench.code, shelf
@@ -204,6 +209,38 @@ async def test_the_next_result_of_the_shell_names_what_a_job_wrote(tmp_path: Pat
         again = await run(code, "jobs")
         assert SINCE not in again.text
         assert again.files == ()
+
+
+class Failing(UnconfinedExecutor):
+    """Starts nothing while ``fails``."""
+
+    fails = False
+
+    async def start(self, launch: Launch) -> ProcessJob:
+        if self.fails:
+            raise SandboxError("launch-failed", "Not now.")
+        return await super().start(launch)
+
+    async def run(self, launch: Launch) -> Outcome:
+        if self.fails:
+            raise SandboxError("launch-failed", "Not now.")
+        return await super().run(launch)
+
+
+@pytest.mark.parametrize("background", [True, False])
+async def test_a_call_that_cannot_be_started_takes_no_news_with_it(tmp_path: Path, background: bool) -> None:
+    executor = Failing()
+    async with bench_in(tmp_path, executor=executor) as (bench, code, shelf):
+        await run(code, "echo one > out.txt", background=True)
+        await until_ended(code)
+        executor.fails = True
+        with pytest.raises(SandboxError):
+            await run(code, "true", background=background)
+        executor.fails = False
+        done = await run(code, "true")
+        assert done.text.endswith(f"{SINCE}\n- out.txt (4 B)")
+        assert "A background job has ended: %1" in done.text
+        assert kept(shelf, bench) == {"out.txt": b"one\n"}
 
 
 async def test_a_file_that_goes_on_growing_is_kept_as_it_is_in_the_end(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ class Jobs:
         self._executor = executor
         self._jobs: dict[int, BackgroundJob] = {}
         self._watching: set[asyncio.Task[None]] = set()
+        self._taken: list[BackgroundJob] = []
 
     @property
     def running(self) -> tuple[BackgroundJob, ...]:
@@ -96,7 +97,13 @@ class Jobs:
         ended = [job for job in self._jobs.values() if job.outcome is not None and not job.is_told]
         for job in ended:
             job.is_told = True
+        self._taken = ended
         return tuple(f"A background job has ended: {job.line}" for job in ended)
+
+    def give_back(self) -> None:
+        """What was taken last was told to nobody."""
+        for job in self._taken:
+            job.is_told = False
 
     async def end(self, number: int) -> BackgroundJob | None:
         """Kills one with everything that it started; None when there is no such job."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from satchel.errors import SandboxError, SatchelError
@@ -113,8 +113,7 @@ class CodeSession:
         """
         shell = self._shell
         if self.unavailable_reason or shell is None:
-            text = f"{self.unavailable_reason} The command was not run."
-            return ShellRun(text=text, code="sandbox-unavailable")
+            return ShellRun(text=f"{self.unavailable_reason} The command was not run.", code="sandbox-unavailable")
         wrong = wrong_text(request.command)
         if wrong:
             return ShellRun(text=wrong, code="command-refused")
@@ -138,9 +137,11 @@ class CodeSession:
         call = _Call(
             typed=request.command, text=plan.command, cwd=cwd, timeout_s=self._timeout(request, notes), notes=notes
         )
-        if request.background:
-            return await self._start(call, shell)
-        return await self._finish(call, shell)
+        try:
+            return await (self._start if request.background else self._finish)(call, shell)
+        except BaseException:
+            self.jobs.give_back()
+            raise
 
     async def _patched(self, command: str, cwd: str) -> ShellRun | None:
         try:
@@ -181,9 +182,8 @@ class CodeSession:
             command, options=self.options, read_file=lambda path: read_list(self.workspace.work, cwd, path)
         )
         if plan.requests and self._installer is None and not plan.refusal:
-            return replace(
-                plan, refusal="Installing packages is not enabled on this host. Nothing of this command ran."
-            )
+            refusal = "Installing packages is not enabled on this host. Nothing of this command ran."
+            return replace(plan, refusal=refusal)
         return plan
 
     async def _install(self, plan: CommandPlan, notes: list[str]) -> str:
@@ -213,18 +213,18 @@ class CodeSession:
         if match is None:
             return None
         if match["list"]:
-            return self._about(await self._news(), self.jobs.listing())
+            return self._about(await self._news(self._tracker.look), self.jobs.listing())
         number = int(match["number"])
         was_running = number in {job.number for job in self.jobs.running}
         ended = await self.jobs.end(number)
         if ended is None:
-            text = f"There is no background job %{number}.\n{self.jobs.listing()}"
-            return ShellRun(text=text, code="job-not-found")
-        return self._about(await self._news(), f"{'Ended' if was_running else 'It had ended before'}: {ended.line}")
+            return ShellRun(text=f"There is no background job %{number}.\n{self.jobs.listing()}", code="job-not-found")
+        said = f"{'Ended' if was_running else 'It had ended before'}: {ended.line}"
+        return self._about(await self._news(self._tracker.look), said)
 
-    async def _news(self) -> tuple[ProducedFile, ...]:
+    async def _news(self, seen: Callable[[], tuple[ProducedFile, ...]]) -> tuple[ProducedFile, ...]:
         """What jobs wrote since the last call, kept."""
-        since = await asyncio.to_thread(self._tracker.look)
+        since = await asyncio.to_thread(seen)
         await self._kept(since)
         return since
 
@@ -272,7 +272,7 @@ class CodeSession:
         if wrapper is None:
             text = "This host cannot run commands in the background."
             return ShellRun(text="\n".join((text, *call.notes)), code="command-refused")
-        since = await self._news()
+        await asyncio.to_thread(self._tracker.begin)
         try:
             launch = await asyncio.to_thread(self._launch, call, shell, wrapper)
             job = await self.jobs.start(launch, call.typed, lambda: self._state.discard(wrapper))
@@ -280,6 +280,7 @@ class CodeSession:
         except BaseException:
             await asyncio.to_thread(self._state.discard, wrapper)
             raise
+        since = await self._news(self._tracker.since)
         log = one_line(relative(f"{self.workspace.work}/{job.log}", call.cwd))
         lines = [
             *call.notes,

@@ -76,11 +76,14 @@ class FileTracker:
 
     def look(self) -> tuple[ProducedFile, ...]:
         """What has come since the last call, for the result of one that runs nothing."""
-        now = self._look()
-        since = self._news(now)
-        self.changes += now != self._left
-        self._settle(now)
-        return _files(now, since)
+        self.begin()
+        return self.since()
+
+    def since(self) -> tuple[ProducedFile, ...]:
+        """The same for one that made nothing itself: what had come when it began."""
+        since = self._news(self._begun)
+        self._settle(self._begun)
+        return _files(self._begun, since)
 
     def collect(self) -> tuple[ProducedFile, ...]:
         """The same for those who fetch files, each state of a file once. The model hears of it in its next result."""
