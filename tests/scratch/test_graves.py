@@ -37,6 +37,21 @@ def test_a_large_one_loses_its_name_at_once_and_goes_meanwhile(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_host_without_a_thread_for_it_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoThread(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    graves = Graves()
+    with monkeypatch.context() as patched:
+        patched.setattr("satchel.scratch.graves.threading.Thread", NoThread)
+        graves.bury(filled(tmp_path, LARGE))
+    assert graves.settle(0) == 1
+    graves.bury(filled(tmp_path, LARGE))
+    assert graves.settle(60) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_burying_twice_does_nothing(tmp_path: Path) -> None:
     graves = Graves()
     root = filled(tmp_path, 1)

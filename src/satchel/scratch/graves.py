@@ -45,8 +45,9 @@ class Graves:
         with self._changed:
             self._waiting.append(grave)
             if not self._is_digging:
-                self._is_digging = True
-                threading.Thread(target=self._dig, name="satchel-grave", daemon=True).start()
+                with contextlib.suppress(RuntimeError):  # the host has no thread left: the next burial tries again
+                    threading.Thread(target=self._dig, name="satchel-grave", daemon=True).start()
+                    self._is_digging = True
 
     def settle(self, timeout_s: float) -> int:
         """Waits until all is removed, at most so long; how many are not."""
