@@ -13,6 +13,7 @@ from typing import IO
 
 import pytest
 
+from satchel.scratch import roots
 from satchel.scratch.roots import new_root, remove_root, sweep
 from tests.backends import needs_root
 
@@ -167,6 +168,32 @@ def test_a_start_in_the_middle_of_a_sweep_loses_nothing(tmp_path: Path) -> None:
             (root / "file").touch()
             assert names(root) == ["file"]
             assert remove_root(str(root))
+
+
+def test_what_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked, taken = roots._locked, list[str]()
+
+    def late(descriptor: int) -> bool | None:
+        if not taken:
+            (home,) = tmp_path.iterdir()
+            home.rmdir()  # as whoever sweeps would
+            taken.append(home.name)
+        return locked(descriptor)
+
+    monkeypatch.setattr(roots, "_locked", late)
+    root = new_root("work", str(tmp_path))
+    assert Path(root).is_dir()
+    assert taken != names(tmp_path)
+    remove_root(root)
+
+
+def test_the_exit_of_a_child_that_was_forked_takes_nothing_away(tmp_path: Path) -> None:
+    program = (
+        "import os, sys\nfrom satchel.scratch.roots import new_root\nroot = new_root('work')\n"
+        "if os.fork() == 0: sys.exit()\nos.wait()\nif os.path.isdir(root): print('made', flush=True)\nsys.stdin.read()"
+    )
+    with process(tmp_path, program):
+        assert len(names(tmp_path)) == 1
 
 
 def test_a_child_that_was_forked_has_a_directory_of_its_own(tmp_path: Path) -> None:
