@@ -6,22 +6,24 @@ registry for a page of its own, and would be seen there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from satchel.errors import SandboxError
-from satchel.execution.install_tools import InstallTools
+from satchel.execution.install_tools import InstallTools, Pip, PythonTools
 from satchel.execution.options import ExecutionOptions, InstallOptions
 from satchel.execution.shell import CodeSession
 from satchel.execution.targets import read_target
 from satchel.execution.workbench import Execution
 from satchel.execution.workspace import Workspace
-from satchel.ports.execution import Executor
+from satchel.ports.execution import Executor, Launch, Outcome
 from satchel.sandbox.unconfined import UnconfinedExecutor
 from tests.execution.registry import Registry
 from tests.execution.shells import printed, run
@@ -277,3 +279,22 @@ async def test_a_program_of_the_session_is_refused_where_a_network_could_be(work
     tools = InstallTools(UnconfinedExecutor(), {"PATH": os.environ["PATH"]})
     with pytest.raises(SandboxError, match="not run with a network"):
         await tools.on_host((f"{workspace.local_bin}/python", "-V"), workspace, (), hosts=("a.example",))
+
+
+@pytest.mark.parametrize("error", [None, SandboxError("launch-failed", "Not now.")])
+async def test_an_environment_that_could_not_be_made_is_not_taken_for_one_later(
+    workspace: Workspace, error: SandboxError | None
+) -> None:
+    class Failing(UnconfinedExecutor):
+        async def run(self, launch: Launch) -> Outcome:
+            assert await asyncio.to_thread(os.path.isdir, launch.command[-1])
+            if error:
+                raise error
+            return Outcome(exit_code=1)
+
+    pip = Pip(python="/host/python", program="/host/pip")
+    tools = PythonTools(python=f"{workspace.local_bin}/python", program=pip.program, needs=(), fetcher=pip)
+    with pytest.raises(SandboxError) if error else nullcontext():
+        assert await InstallTools(Failing(), {}).environment_for(tools, workspace) == ""
+    left = await asyncio.to_thread(os.listdir, workspace.packages)
+    assert not [name for name in left if name.startswith("env-")]

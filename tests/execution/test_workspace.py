@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from satchel.errors import PathError
+from satchel.execution.bundle import private_copy, unix_copy
 from satchel.execution.workspace import (
     Workspace,
     changed_files,
@@ -145,3 +147,17 @@ def test_removing_twice_or_a_link_does_nothing(workspace: Workspace, tmp_path: P
     (tmp_path / "link").symlink_to("target")
     assert not remove_tree(str(tmp_path / "link"))
     assert (tmp_path / "target" / "x").exists()
+
+
+def test_what_cannot_be_filled_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(folder: str) -> None:
+        raise OSError(28, folder)
+
+    monkeypatch.setattr("satchel.execution.workspace._write_shims", full)
+    with pytest.raises(OSError, match="28"):
+        create_workspace(str(tmp_path))
+    with pytest.raises(PathError):
+        private_copy({"a": b"x", "../b": b"x"}, str(tmp_path))
+    with pytest.raises(OSError, match="no-such"):
+        unix_copy(str(tmp_path / "no-such"), "a.sh", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []

@@ -190,7 +190,7 @@ def test_what_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, monkeyp
 def test_the_exit_of_a_child_that_was_forked_takes_nothing_away(tmp_path: Path) -> None:
     program = (
         "import os, sys\nfrom satchel.scratch.roots import new_root\nroot = new_root('work')\n"
-        "if os.fork() == 0: sys.exit()\nos.wait()\nif os.path.isdir(root): print('made', flush=True)\nsys.stdin.read()"
+        "if os.fork() == 0: sys.exit()\nos.wait()\nprint('made' if os.path.isdir(root) else 'gone', flush=True)\nsys.stdin.read()"
     )
     with process(tmp_path, program):
         assert len(names(tmp_path)) == 1
