@@ -12,6 +12,7 @@ import pytest
 from satchel.errors import FileError, SandboxError
 from satchel.execution.file_session import FileSession
 from satchel.execution.ledger import ReadLedger
+from satchel.execution.options import ExecutionOptions, code_refusal, refusal
 from satchel.execution.room import Room, RoomyExecutor
 from satchel.execution.workspace import create_workspace, snapshot
 from satchel.ports.execution import Launch, Purpose
@@ -115,3 +116,15 @@ async def test_files_are_not_written_either(tmp_path: Path) -> None:
     await files.patch("*** Begin Patch\n*** Delete File: before.txt\n*** End Patch")
     for root in (*roots, workspace.root):
         await asyncio.to_thread(remove_root, root)
+
+
+def test_a_backend_that_cannot_run_and_does_not_say_why_runs_nothing(tmp_path: Path) -> None:
+    class Silent(FakeExecutor):
+        @property
+        def can_run(self) -> bool:
+            return False
+
+    executor = RoomyExecutor(Silent(), Room(str(tmp_path)))
+    assert not executor.can_run
+    assert refusal(executor, "off")
+    assert code_refusal(executor, ExecutionOptions(code=True, unconfined=True))

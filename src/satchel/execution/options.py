@@ -104,15 +104,20 @@ def code_refusal(executor: Executor, options: ExecutionOptions) -> str:
     The modes of ``sandbox`` are about scripts that somebody wrote and installed. Only ``unconfined`` does without for
     code (seed 001, "Running scripts").
     """
-    return executor.unavailable_reason if options.unconfined else refusal(executor, "required")
+    return _unavailable(executor) if options.unconfined else refusal(executor, "required")
 
 
 def refusal(executor: Executor, mode: SandboxMode) -> str:
     """Why no script may be started under ``mode``, "" when it may. A gap is never taken for a sandbox."""
-    if not executor.can_run:
-        return executor.unavailable_reason
+    if reason := _unavailable(executor):
+        return reason
     # A word that is none of the modes is taken for the strictest.
     if mode in {"preferred", "off"} or executor.confinement.is_full:
         return ""
     gaps = "; ".join(executor.confinement.gaps)
     return f"This host has no OS sandbox that holds everything ({gaps}), and one is required."
+
+
+def _unavailable(executor: Executor) -> str:
+    """What cannot run is refused, also by a backend that does not say why."""
+    return "" if executor.can_run else executor.unavailable_reason or "Nothing can run on this host now."

@@ -42,6 +42,7 @@ class Room:
         self._most: int | None = None
         self._is_full = False
         self._good_until = 0.0
+        self._summing = threading.Lock()
 
     def is_full(self) -> bool:
         """Whether they hold more than they may."""
@@ -75,6 +76,10 @@ class RoomyExecutor(Executor):
     @property
     def shell(self) -> Shell | None:
         return self._inner.shell
+
+    @property
+    def can_run(self) -> bool:
+        return self._inner.can_run
 
     @property
     def unavailable_reason(self) -> str:
