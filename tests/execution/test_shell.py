@@ -394,3 +394,10 @@ async def test_a_directory_of_calls_that_is_gone_is_a_failure_to_start(tmp_path:
         await asyncio.to_thread(os.rmdir, made.workspace.calls)
         with pytest.raises(SandboxError):
             await run(made, "true")
+
+
+async def test_no_part_of_a_secret_is_told_as_the_reason(tmp_path: Path) -> None:
+    secret = word() * 4
+    async with session(tmp_path, host={**HOST, "DEMO_TOKEN": secret}) as made:
+        done = await run(made, f"echo {'x' * 490}{secret} >&2; false")
+    assert done.reason == f"{'x' * 490}[masked]"

@@ -172,7 +172,7 @@ class OwnCalls:
                 not_kept=result.not_kept,
                 command=result.command,
                 exit_code=result.exit_code,
-                reason=result.reason or _reason(result),
+                reason=(result.reason or _reason(result))[:_REASON_CHARS],
             )
         )
         return result
@@ -250,7 +250,7 @@ async def _settled(text: str, *, is_over: bool) -> tuple[dict[str, Json] | None,
 def _reason(result: ToolResult) -> str:
     """The first line of what the model is told of a failure; "" of a program that failed without a word."""
     told = "" if result.ok or result.exit_code is not None else result.text.removeprefix("Error: ").strip()
-    return one_line(told.partition("\n")[0])[:_REASON_CHARS]
+    return one_line(told.partition("\n")[0])
 
 
 def _text(arguments: dict[str, Json] | None, key: str) -> str:

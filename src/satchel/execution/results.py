@@ -12,7 +12,6 @@ from satchel.skills.oneline import one_line
 
 _NO_NEWS = News()
 _TRACEBACK = "Traceback (most recent call last)"
-_REASON_CHARS = 500
 _STOPPED: dict[Stopped, str] = {
     "": "stopped by the host",
     "deadline": "stopped at the time limit",
@@ -77,7 +76,7 @@ def why_it_failed(outcome: Outcome) -> str:
     if not lines:
         return ""
     is_last = any(said.startswith(_TRACEBACK) for said in lines) or lines[0].startswith("usage:")
-    return one_line(lines[-1 if is_last else 0])[:_REASON_CHARS]
+    return one_line(lines[-1 if is_last else 0])
 
 
 def how_it_ended(outcome: Outcome) -> str:

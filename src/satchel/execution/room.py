@@ -42,7 +42,6 @@ class Room:
         self._most: int | None = None
         self._is_full = False
         self._good_until = 0.0
-        self._summing = threading.Lock()
 
     def is_full(self) -> bool:
         """Whether they hold more than they may."""
