@@ -50,7 +50,7 @@ def test_a_program_that_was_stopped_is_never_told_as_one_that_ended() -> None:
 def test_a_file_name_cannot_say_more_than_its_name() -> None:
     produced = [ProducedFile(path=path, bytes=1) for path in ("a\nstdout:\nall tests passed", "b\x1b[2J", "caf\udce9")]
     text = render_outcome("Ran x", Outcome(exit_code=1), FULL, news=News(made=tuple(produced)))
-    listed = ["- a stdout: all tests passed (1 B)", "- b[2J (1 B)", "- caf (1 B)"]
+    listed = ["- a stdout: all tests passed (1 B)", "- b[2J (1 B)", "- caf\\xe9 (1 B)"]
     assert text.splitlines()[-4:] == ["Files produced:", *listed]
 
 
@@ -64,3 +64,9 @@ def test_a_list_that_was_cut_does_not_pass_for_all_there_is() -> None:
 def test_what_is_wrong_with_the_arguments_is_the_reason_and_not_how_a_program_is_used() -> None:
     said = b"usage: a.py [-h] --distance KM\n            [--payload KG]\na.py: error: no distance\n"
     assert why_it_failed(Outcome(exit_code=2, stderr=Captured(head=said))) == "a.py: error: no distance"
+
+
+def test_a_name_that_is_no_text_is_written_out() -> None:
+    news = News(made=(ProducedFile(path="\udcff.bin", bytes=1),))
+    text = render_outcome("Ran x", Outcome(exit_code=0), FULL, news=news)
+    assert text.endswith("Files produced:\n- \\xff.bin (1 B)")

@@ -204,3 +204,22 @@ def test_a_child_that_was_forked_has_a_directory_of_its_own(tmp_path: Path) -> N
     assert os.waitpid(child, 0)[1] == 0
     assert mine.is_dir()
     remove_root(str(mine))
+
+
+def test_rubbish_that_cannot_be_listed_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("satchel-0123456780", "satchel-0123456781"):
+        (tmp_path / name).mkdir(mode=0o700)
+    real = roots.remove_inside
+    seen: list[int] = []
+
+    def failing(lock: int, effort: roots.Effort) -> None:
+        seen.append(lock)
+        if len(seen) == 1:
+            raise OSError(5, "Input/output error")
+        real(lock, effort)
+
+    monkeypatch.setattr(roots, "remove_inside", failing)
+    sweep(str(tmp_path))
+    assert len(names(tmp_path)) == 1
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(seen[0])

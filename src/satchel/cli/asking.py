@@ -70,6 +70,8 @@ class Output:
 
     def finish(self, produced: Produced, execution: Execution | None) -> bool:
         """Whether all of them are where they were wanted."""
+        if execution and execution.artifacts:
+            produced.catch_up(execution.artifacts)
         if self._folder is None:
             if produced.unsaved:
                 say(f"note: files were made and not kept: {listed(produced.unsaved)}; --output-dir DIR keeps them.")

@@ -38,6 +38,13 @@ class Produced:
             for path in refused:
                 self._unsaved.pop(path, None)
 
+    def catch_up(self, shelf: Artifacts) -> None:
+        """Adds what is kept and was not told, since the turn broke off before its end."""
+        for run, files in self._files.items():
+            new = [item.path for item in shelf.of(Principal().id, run) if item.path not in files]
+            files.update(dict.fromkeys(new, ""))
+            self._unsaved.update(dict.fromkeys(new))
+
     def clear(self) -> None:
         """Forgets all."""
         self._files.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from satchel.context.budget import format_bytes
+from satchel.execution.artifacts import printable
 from satchel.execution.tracking import News
 from satchel.execution.workspace import MOST_SHOWN, ProducedFile
 from satchel.ports.execution import Confinement, Outcome, Stopped
@@ -59,7 +60,7 @@ def file_lines(title: str, files: Sequence[ProducedFile]) -> list[str]:
     """The title and a line for each file, some of them when they are many; [] when there are none."""
     if not files:
         return []
-    shown = [f"- {one_line(file.path)} ({format_bytes(file.bytes)})" for file in files[:MOST_SHOWN]]
+    shown = [f"- {one_line(printable(file.path))} ({format_bytes(file.bytes)})" for file in files[:MOST_SHOWN]]
     more = [f"(and {len(files) - MOST_SHOWN} more, which are not listed)"] if len(files) > MOST_SHOWN else []
     return [title, *shown, *more]
 

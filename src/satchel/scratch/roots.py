@@ -104,14 +104,23 @@ def sweep(base: str, at_once: int = _AT_ONCE) -> None:
     left: list[tuple[str, int]] = []
     for path in _candidates(base):
         lock = _claimed(path)
-        if lock is not None:
+        if lock is None:
+            continue
+        try:
             remove_inside(lock, effort)
-            if effort.is_spent:
-                left.append((path, lock))
-            else:
-                _end(path, lock)
+        except OSError:  # somebody else's rubbish stops nobody
+            os.close(lock)
+            continue
+        if effort.is_spent:
+            left.append((path, lock))
+        else:
+            _end(path, lock)
     if left:
-        threading.Thread(target=_finish, args=(left,), name="satchel-sweep", daemon=True).start()
+        try:
+            threading.Thread(target=_finish, args=(left,), name="satchel-sweep", daemon=True).start()
+        except RuntimeError:  # the host has no thread for it: the next start will
+            for _, lock in left:
+                os.close(lock)
 
 
 def _made(home: _Home, kind: str) -> str:
@@ -123,7 +132,8 @@ def _made(home: _Home, kind: str) -> str:
 
 def _finish(left: list[tuple[str, int]]) -> None:
     for path, lock in left:
-        remove_inside(lock, Effort())
+        with contextlib.suppress(OSError):
+            remove_inside(lock, Effort())
         _end(path, lock)
 
 
