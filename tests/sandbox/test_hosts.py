@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -52,10 +53,11 @@ async def servers() -> AsyncIterator[list[str]]:
 
 
 @pytest.fixture(autouse=True)
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the sockets are made."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return tmp_path
+def folders(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the sockets are made; the path of one must be short, which those of pytest are not always."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        yield Path(folder)
 
 
 def launch(there: Host, *command: str, hosts: tuple[str, ...] = ()) -> Launch:
